@@ -1,0 +1,529 @@
+"""The nouns: what a run, a job, a resource row and a marker are.
+
+Everything here is a frozen value without behaviour beyond derived properties; the rules live in `decide`, the shapes on
+the wire in `wire`. This module imports nothing of ours. Times are aware datetimes in UTC, durations timedeltas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+__all__ = [
+    "Cells", "Cleanup", "CleanupState", "Deadlines", "FamilyEntry", "HistoryRow", "Job", "JobPlan", "LedgerEntry", "Limits",
+    "Marker", "MarkerStatus", "Outcome", "Phase", "PhaseTimes", "Placement", "Block", "Reason", "Resource", "ResourceKind",
+    "ResourceState", "Run", "Scope", "SubmitAction", "SubmitKind", "SubmitRequest", "Summary", "Timing", "Verdict", "Walk",
+    "WalkPolicy", "Writer",
+]  # fmt: skip
+
+Json = Mapping[str, Any]
+
+
+class Phase(StrEnum):
+    """Where a job stands. A job is at rest only in DONE."""
+
+    PENDING = "PENDING"
+    PROVISIONING = "PROVISIONING"
+    AWAITING_CAPACITY = "AWAITING_CAPACITY"
+    RUNNING = "RUNNING"
+    STOPPING = "STOPPING"
+    DONE = "DONE"
+
+
+class Outcome(StrEnum):
+    """How a job ended. Decided once, never changed."""
+
+    SUCCEEDED = "SUCCEEDED"
+    PARTIAL = "PARTIAL"
+    FAILED = "FAILED"
+    TIMED_OUT = "TIMED_OUT"
+    CANCELLED = "CANCELLED"
+    NO_CAPACITY = "NO_CAPACITY"
+
+
+class Reason(StrEnum):
+    """Why a job ended as it did: a stable word for queries and alerts."""
+
+    COMPLETED = "Completed"
+    SETTLED_BY_SUMMARY = "SettledBySummary"
+    PARTIAL_CELLS = "PartialCells"
+    EXIT_CODE = "ExitCode"
+    OUT_OF_MEMORY = "OutOfMemory"
+    IMAGE_PULL = "ImagePull"
+    BOOT_TIMEOUT = "BootTimeout"
+    GPU_DRIVER = "GpuDriver"
+    REBOOTED = "Rebooted"
+    STALLED = "Stalled"
+    RUN_TIMEOUT = "RunTimeout"
+    TTL_EXPIRED = "TtlExpired"
+    PREEMPTED = "Preempted"
+    HOST_ERROR = "HostError"
+    WORKER_LOST = "WorkerLost"
+    JOB_DELETED = "JobDeleted"
+    UNSCHEDULABLE = "Unschedulable"
+    FAILED_INDEXES = "FailedIndexes"
+    HEAD_LOST = "HeadLost"
+    WORKERS_MISSING = "WorkersMissing"
+    CAPACITY_EXHAUSTED = "CapacityExhausted"
+    CAPACITY_TIMEOUT = "CapacityTimeout"
+    QUOTA_BLOCKED = "QuotaBlocked"
+    CONFIG_FAULT = "ConfigFault"
+    COST_CAP = "CostCap"
+    CANCELLED = "Cancelled"
+    INTERNAL = "Internal"
+
+
+class ResourceKind(StrEnum):
+    """What a resource row stands for; the value is also the `sf-kind` label."""
+
+    VM = "vm"
+    CLUSTER = "cluster"
+    JOB = "job"
+    SERVICE = "service"
+    DEPLOYMENT = "deployment"
+    RAYCLUSTER = "raycluster"
+
+
+class ResourceState(StrEnum):
+    """INTENDED: a create may be under way. CREATED: the API took it. DELETING: to be removed. GONE: seen absent."""
+
+    INTENDED = "INTENDED"
+    CREATED = "CREATED"
+    DELETING = "DELETING"
+    GONE = "GONE"
+
+
+class CleanupState(StrEnum):
+    """Is everything of a settled job gone? STUCK still retries; it only says that somebody should look."""
+
+    NONE = "NONE"
+    PENDING = "PENDING"
+    STUCK = "STUCK"
+    DONE = "DONE"
+
+
+class Verdict(StrEnum):
+    """What an API's refusal means for the walk (design: answers to creates)."""
+
+    TRANSIENT_CAPACITY = "TRANSIENT_CAPACITY"
+    HARD_CEILING = "HARD_CEILING"
+    CONFIG_FAULT = "CONFIG_FAULT"
+    RATE_LIMITED = "RATE_LIMITED"
+    RETRY = "RETRY"
+    ADOPT = "ADOPT"
+    GONE = "GONE"
+
+
+class Scope(StrEnum):
+    """How far a verdict reaches."""
+
+    ZONE = "zone"
+    REGION = "region"
+    PROJECT = "project"
+
+
+class MarkerStatus(StrEnum):
+    """RUNNING stands in started markers only, the other three in terminal markers only."""
+
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    INTERRUPTED = "INTERRUPTED"
+
+
+class Writer(StrEnum):
+    """Who wrote a marker."""
+
+    GUEST = "guest"
+    BOOTSTRAP = "bootstrap"
+    PLANE = "plane"
+
+
+class SubmitAction(StrEnum):
+    """What a message on the submit topic asks for."""
+
+    SUBMIT = "submit"
+    CANCEL = "cancel"
+    RETRY = "retry"
+    STEP = "step"
+
+
+class SubmitKind(StrEnum):
+    """A forecast has a run config, families and cells; a task is one plain container."""
+
+    FORECAST = "forecast"
+    TASK = "task"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """What the caller allows a run to take. None: the plane's default (for cost: no cap)."""
+
+    capacity_wait: timedelta | None = None
+    run: timedelta | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SubmitRequest:
+    """A validated message of the submit topic. `config` is the JSON object as sent, `message_id` Pub/Sub's."""
+
+    action: SubmitAction = SubmitAction.SUBMIT
+    kind: SubmitKind = SubmitKind.FORECAST
+    request_id: str
+    message_id: str = ""
+    published_at: datetime
+    run_id: str | None = None
+    job_key: str | None = None
+    config: Json | None = None
+    config_uri: str | None = None
+    families: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    overrides: Mapping[str, Json] = field(default_factory=dict)
+    force: bool = False
+    every: timedelta | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = Limits()
+    image: str | None = None
+    package_uri: str | None = None
+    entrypoint: str | None = None
+    requested_by: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Placement:
+    """One place to try: a zone of a region (zone None: the region's own choice) and the subnet to use there."""
+
+    region: str
+    zone: str | None
+    subnetwork_uri: str = ""
+
+    @property
+    def location(self) -> str:
+        """The zone where there is one, else the region."""
+        return self.zone or self.region
+
+    @property
+    def label(self) -> str:
+        """`region/zone`, or `region/auto`."""
+        return f"{self.region}/{self.zone or 'auto'}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WalkPolicy:
+    """How patiently capacity is looked for (spec: capacity policy). A bound of 0 is switched off."""
+
+    max_attempts: int = 8
+    max_wall: timedelta = timedelta(seconds=2700)
+    max_passes: int = 0
+    backoff: timedelta = timedelta(seconds=45)
+    backoff_multiplier: float = 2.0
+    backoff_max: timedelta = timedelta(seconds=300)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobPlan:
+    """Everything needed to render the requests of one job, fixed when the run is accepted.
+
+    `name` is the platform id (the VM or Job name). `cells_uri` and `logs_uri` are the job's folders; the placement's
+    nonce is appended where a worker is told its own. `models` is empty for a task, `command` and `args` for a forecast.
+    """
+
+    runtime: str
+    kind: SubmitKind = SubmitKind.FORECAST
+    name: str
+    models: tuple[str, ...] = ()
+    hardware: str = "cpu"
+    gpu_type: str | None = None
+    machine_type: str
+    accelerator_type: str = ""
+    accelerator_count: int = 0
+    spot: bool = False
+    disk_type: str = "pd-balanced"
+    boot_disk_gb: int = 100
+    on_host_maintenance: str = "TERMINATE"
+    worker_count: int = 1
+    slot_cores: int = 1
+    slots: int = 1
+    shm_size_bytes: int = 0
+    image_uri: str
+    package_uri: str = ""
+    config_uri: str = ""
+    entrypoint: str = ""
+    driver_args: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    service_account: str = ""
+    status_bucket: str
+    cells_uri: str = ""
+    logs_uri: str = ""
+    source_table: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    placements: tuple[Placement, ...]
+    walk: WalkPolicy = WalkPolicy()
+    capacity_wait: timedelta
+    run_limit: timedelta
+    max_run_duration: timedelta
+    expected_cells: int | None = None
+    resource_plan: Json | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Resource:
+    """One thing that may exist in the cloud, saved before the call that makes it.
+
+    `placement` counts placements of this job from 0, `try_number` the tries at one placement from 0; both go into
+    `nonce` and `request_id`. `since` is when the row was first saved (the earliest time its create could have been
+    sent), `sent_at` the latest. `token` and `until` name the invocation that owns the next call and for how long.
+    `refused` says that the create was definitely refused, so no worker of this nonce can exist.
+    """
+
+    kind: ResourceKind
+    name: str
+    location: str
+    placement: int
+    try_number: int
+    nonce: str
+    request_id: str
+    state: ResourceState
+    operation: str | None = None
+    target_id: str | None = None
+    uid: str | None = None
+    token: str | None = None
+    since: datetime
+    until: datetime | None = None
+    sent_at: datetime | None = None
+    created_at: datetime | None = None
+    confirmed_at: datetime | None = None
+    delete_sent_at: datetime | None = None
+    missing_since: datetime | None = None
+    refused: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Block:
+    """A zone, region or the project that is not to be tried before `until`."""
+
+    scope: Scope
+    name: str
+    until: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LedgerEntry:
+    """One failed placement: where, what it was taken for, the API's own words (cut), how long it took."""
+
+    candidate: str
+    verdict: Verdict
+    code: str
+    message: str
+    elapsed_s: float
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Walk:
+    """Where the search for capacity stands. `next` indexes the plan's placements, `passes` counts full passes done."""
+
+    passes: int = 0
+    next: int = 0
+    attempts: int = 0
+    blocked: tuple[Block, ...] = ()
+    ledger: tuple[LedgerEntry, ...] = ()
+    exhausted: bool = False
+    api_waits: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Deadlines:
+    """Capacity: from acceptance. Boot: from the confirmed create. Run: from the started marker. Moments, not spans."""
+
+    capacity: datetime
+    boot: datetime | None = None
+    run: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cleanup:
+    """Teardown's own state with its retries, apart from the outcome."""
+
+    state: CleanupState = CleanupState.NONE
+    reason: str = ""
+    tries: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cells:
+    """What has landed of the results: number of cell files, and when the newest one did."""
+
+    count: int = 0
+    last_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
+    """The worker's own count of its results, over all ranks."""
+
+    n_cells: int
+    n_ok: int
+    n_error: int
+    complete: bool
+    detail: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PhaseTimes:
+    """Seconds: from the first intent to the worker's start, from there to its end, and over all. None: not known."""
+
+    provision_s: float | None = None
+    execute_s: float | None = None
+    total_wall_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HistoryRow:
+    """One transition and its cause, written in the same commit as the transition."""
+
+    at: datetime
+    phase: Phase
+    outcome: Outcome | None
+    cause: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """The unit of work: one family slice of a run, one attempt."""
+
+    job_key: str
+    key: str
+    run_id: str
+    family: str
+    attempt: int
+    runtime: str
+    plan: JobPlan
+    phase: Phase = Phase.PENDING
+    outcome: Outcome | None = None
+    reason: Reason | None = None
+    detail: str = ""
+    cleanup: Cleanup = Cleanup()
+    cancel_requested: bool = False
+    resources: tuple[Resource, ...] = ()
+    walk: Walk = Walk()
+    deadlines: Deadlines
+    accepted_at: datetime
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    wake_at: datetime | None
+    cells: Cells = Cells()
+    summary: Summary | None = None
+    phases: PhaseTimes = PhaseTimes()
+    retry: Json = field(default_factory=dict)
+    telemetry: Json = field(default_factory=dict)
+    history: tuple[HistoryRow, ...] = ()
+    version: int = 0
+    token: str = ""
+
+    @property
+    def live(self) -> tuple[Resource, ...]:
+        """Rows whose resource has not been seen gone."""
+        return tuple(row for row in self.resources if row.state is not ResourceState.GONE)
+
+    def with_row(self, row: Resource) -> Job:
+        """Return the job with the row of the same nonce and kind replaced, or the row appended."""
+        rows = [row if (old.nonce, old.kind) == (row.nonce, row.kind) else old for old in self.resources]
+        if row not in rows:
+            rows.append(row)
+        return replace(self, resources=tuple(rows))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FamilyEntry:
+    """A run header's view of a family: the state of its latest attempt."""
+
+    job_key: str
+    attempt: int
+    phase: Phase
+    outcome: Outcome | None = None
+    reason: Reason | None = None
+    cleanup: CleanupState = CleanupState.NONE
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """The header of a run. `status` is the word the spec's readers know, `outcome` the roll-up of all families."""
+
+    run_id: str
+    kind: SubmitKind
+    request: Json
+    labels: Mapping[str, str]
+    requested_by: str
+    families: Mapping[str, FamilyEntry]
+    status: str
+    outcome: Outcome | None = None
+    created_at: datetime
+    finished_at: datetime | None = None
+    notified_at: datetime | None = None
+    limits: Limits = Limits()
+    telemetry: Json = field(default_factory=dict)
+    cost: Json = field(default_factory=dict)
+    version: int = 0
+    token: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Marker:
+    """What a marker object says, after validation. Job key and nonce come from its path, never from here.
+
+    `recorded_at` is the storage server's creation time of the object: the only clock the plane trusts in a marker.
+    """
+
+    status: MarkerStatus
+    writer: Writer
+    exit_code: int | None = None
+    detail: str = ""
+    reason: Reason | None = None
+    signal: str | None = None
+    preempted: bool = False
+    instance: str = ""
+    zone: str = ""
+    boot_at: datetime | None = None
+    exec_start_at: datetime | None = None
+    end_at: datetime | None = None
+    execute_s: float | None = None
+    log_uri: str = ""
+    pod_uid: str = ""
+    recorded_at: datetime
+    body: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Timing:
+    """Every span the state machine waits for, in one place so that the local cloud can scale them all alike.
+
+    Defaults and their reasons: design sections 3 and 4, schema settings.
+    """
+
+    hold: timedelta = timedelta(seconds=90)
+    create_margin: timedelta = timedelta(seconds=40)
+    http_timeout: timedelta = timedelta(seconds=30)
+    resend_within: timedelta = timedelta(minutes=10)
+    provision_wait: timedelta = timedelta(seconds=25)
+    create_grace: timedelta = timedelta(seconds=180)
+    boot_limit: timedelta = timedelta(seconds=1800)
+    gpu_boot_minimum: timedelta = timedelta(minutes=15)
+    watch_interval: timedelta = timedelta(seconds=600)
+    orphan_grace: timedelta = timedelta(seconds=600)
+    placement_block: timedelta = timedelta(seconds=1200)
+    stall_grace: timedelta = timedelta(seconds=2700)
+    lost_confirm: timedelta = timedelta(seconds=15)
+    early_stop: timedelta = timedelta(seconds=60)
+    tick: timedelta = timedelta(seconds=60)
+    tick_budget: timedelta = timedelta(seconds=50)
+    teardown_backoff: timedelta = timedelta(seconds=60)
+    teardown_backoff_max: timedelta = timedelta(seconds=600)
+    fence_margin: timedelta = timedelta(seconds=600)

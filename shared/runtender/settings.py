@@ -1,0 +1,173 @@
+"""One frozen `Settings`, read once from `SF_*` variables.
+
+A setting that is missing or unreadable is named with what to write. `SF_TIME_SCALE` (local cloud only) divides every span
+alike, so that a day's run can be watched in minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
+
+from runtender.errors import Fault, Rejected
+from runtender.model import Timing
+
+_SECONDS = {
+    "SF_PROVISION_WAIT_S": "provision_wait",
+    "SF_CREATE_GRACE_S": "create_grace",
+    "SF_BOOT_LIMIT_S": "boot_limit",
+    "SF_WATCH_INTERVAL_S": "watch_interval",
+    "SF_ORPHAN_GRACE_S": "orphan_grace",
+    "SF_PLACEMENT_BLOCK_S": "placement_block",
+    "SF_STALL_GRACE_S": "stall_grace",
+    "SF_TICK_BUDGET_S": "tick_budget",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The plane's configuration. Empty strings mean "not set" for what only some runs need."""
+
+    project: str
+    plane_id: str = "main"
+    region: str = "us-central1"
+    connection: str = ""
+    warehouse_uri: str = ""
+    dataset_id: str = "scale_forecasting"
+    registry_dataset_id: str = ""
+    code_bucket: str
+    status_bucket: str
+    cells_prefix: str
+    container_image: str = ""
+    package_uri: str = ""
+    entrypoint: str = "scale_forecasting.vertex_entry:main"
+    compute_sa: str = ""
+    subnetwork_uri: str = ""
+    gke_cluster: str = ""
+    compute_fallback: str = ""
+    submit_topic: str = "sf-submit"
+    tick_topic: str = "sf-tick"
+    marker_topic: str = "sf-marker"
+    dead_letter_topic: str = "sf-dead-letter"
+    notify_topic: str = "sf-notify"
+    guest_self_delete: bool = True
+    run_limit: timedelta = timedelta(seconds=86400)
+    api_budget: int = 1000
+    backend: str = "google"
+    time_scale: float = 1.0
+    timing: Timing = Timing()
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Settings:
+        """Read the settings; raises `Rejected` naming every variable that is missing or wrong."""
+        reader = _Reader(env)
+        project = reader.required("SF_PROJECT_ID", "the Google Cloud project")
+        code_bucket = reader.required("SF_CODE_BUCKET", "the bucket for code, configs and logs")
+        warehouse = reader.text("SF_WAREHOUSE_URI")
+        dataset = reader.text("SF_DATASET_ID", "scale_forecasting")
+        scale = reader.scale()
+        timing = reader.timing()
+        settings = cls(
+            project=project,
+            plane_id=reader.text("SF_PLANE_ID", "main"),
+            region=reader.text("SF_REGION", "us-central1"),
+            connection=reader.text("SF_CONNECTION"),
+            warehouse_uri=warehouse,
+            dataset_id=dataset,
+            registry_dataset_id=reader.text("SF_REGISTRY_DATASET_ID"),
+            code_bucket=code_bucket,
+            status_bucket=reader.text("SF_STATUS_BUCKET", code_bucket),
+            cells_prefix=reader.text("SF_CELLS_PREFIX") or _cells_prefix(warehouse, code_bucket),
+            container_image=reader.text("SF_CONTAINER_IMAGE"),
+            package_uri=reader.text("SF_PACKAGE_URI"),
+            entrypoint=reader.text("SF_ENTRYPOINT", "scale_forecasting.vertex_entry:main"),
+            compute_sa=reader.text("SF_COMPUTE_SA"),
+            subnetwork_uri=reader.text("SF_SUBNETWORK_URI"),
+            gke_cluster=reader.text("SF_GKE_CLUSTER"),
+            compute_fallback=reader.text("SF_COMPUTE_FALLBACK"),
+            submit_topic=reader.text("SF_SUBMIT_TOPIC", "sf-submit"),
+            tick_topic=reader.text("SF_TICK_TOPIC", "sf-tick"),
+            marker_topic=reader.text("SF_MARKER_TOPIC", "sf-marker"),
+            dead_letter_topic=reader.text("SF_DEAD_LETTER_TOPIC", "sf-dead-letter"),
+            notify_topic=reader.text("SF_NOTIFY_TOPIC", "sf-notify"),
+            guest_self_delete=reader.truth("SF_GUEST_SELF_DELETE", default=True),
+            run_limit=timedelta(seconds=reader.whole("SF_BATCH_JOB_WAIT_S", 86400)),
+            api_budget=reader.whole("SF_API_BUDGET", 1000),
+            backend=reader.choice("SF_BACKEND", ("google", "embedded")),
+            time_scale=scale,
+            timing=timing,
+        )
+        reader.finish()
+        return settings._scaled(scale) if scale != 1 else settings
+
+    def _scaled(self, scale: float) -> Settings:
+        spans = {f.name: getattr(self.timing, f.name) / scale for f in fields(Timing)}
+        return replace(self, run_limit=self.run_limit / scale, timing=Timing(**spans))
+
+
+def _cells_prefix(warehouse_uri: str, code_bucket: str) -> str:
+    """`gs://<warehouse>/artifacts`; without a warehouse the results lie in the code bucket (apart from `runs/`)."""
+    return f"{warehouse_uri.rstrip('/')}/artifacts" if warehouse_uri else f"gs://{code_bucket}/artifacts"
+
+
+class _Reader:
+    """Collects every fault, so that one start names all that is wrong."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+        self._faults: list[Fault] = []
+
+    def text(self, name: str, default: str = "") -> str:
+        return self._env.get(name, "").strip() or default
+
+    def required(self, name: str, what: str) -> str:
+        value = self.text(name)
+        if not value:
+            self._faults.append(Fault(field=name, problem="is not set", remedy=f"set it to {what}"))
+        return value
+
+    def whole(self, name: str, default: int) -> int:
+        value = self.text(name)
+        if not value:
+            return default
+        if not value.isascii() or not value.isdigit():
+            self._faults.append(Fault(field=name, problem=f"{value!r} is not a whole number", remedy="write digits only, e.g. 600"))
+            return default
+        return int(value)
+
+    def truth(self, name: str, *, default: bool) -> bool:
+        value = self.text(name).lower()
+        if value in {"", "true", "1", "false", "0"}:
+            return default if not value else value in {"true", "1"}
+        self._faults.append(Fault(field=name, problem=f"{value!r} is not a truth value", remedy="write true or false"))
+        return default
+
+    def choice(self, name: str, allowed: tuple[str, ...]) -> str:
+        value = self.text(name, allowed[0])
+        if value not in allowed:
+            self._faults.append(Fault(field=name, problem=f"{value!r} is not known", remedy=f"use one of {', '.join(allowed)}"))
+        return value
+
+    def scale(self) -> float:
+        value = self.text("SF_TIME_SCALE", "1")
+        try:
+            scale = float(value)
+        except ValueError:
+            scale = 0.0
+        if not 0 < scale < float("inf"):
+            self._faults.append(Fault(field="SF_TIME_SCALE", problem=f"{value!r} is not a positive number", remedy="write e.g. 20"))
+            return 1.0
+        return scale
+
+    def timing(self) -> Timing:
+        default = Timing()
+        spans = {
+            field: timedelta(seconds=self.whole(name, int(getattr(default, field).total_seconds())))
+            for name, field in _SECONDS.items()
+        }
+        return replace(default, **spans)
+
+    def finish(self) -> None:
+        if self._faults:
+            raise Rejected(self._faults)
