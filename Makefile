@@ -1,0 +1,80 @@
+# Every command of this checkout. Each one sets up what it needs in .venv; PYTHON=... names the interpreter to make it with.
+SHELL := /bin/bash
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+BIN := .venv/bin
+READY := .venv/ready
+TEST_PROCESSES ?= 2
+
+.PHONY: help
+help: ## list the commands
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+.PHONY: demo
+demo: $(READY) ## one forecast from submit message to cleaned-up machine, in the local cloud
+	@$(BIN)/runtender local demo
+
+.PHONY: test
+test: check ## everything: the checks, then all tests
+	@echo "==> pytest"
+	@$(BIN)/python -m pytest -n $(TEST_PROCESSES)
+
+.PHONY: check
+check: lint types layers shell docker ## lint, types, layers, shell scripts, Dockerfiles
+
+.PHONY: lint
+lint: $(READY)
+	@echo "==> ruff"
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+
+.PHONY: types
+types: $(READY)
+	@echo "==> mypy"
+	@$(BIN)/mypy
+
+.PHONY: layers
+layers: $(READY)
+	@echo "==> import-linter"
+	@$(BIN)/lint-imports --no-logo
+
+.PHONY: shell
+shell: $(READY)
+	@echo "==> shellcheck"
+	@.ci/lint-shell
+
+.PHONY: docker
+docker: $(READY)
+	@echo "==> hadolint"
+	@find docker -name 'Dockerfile*' -print0 | xargs -0 --no-run-if-empty $(BIN)/hadolint
+
+.PHONY: bench
+bench: $(READY) ## cold start of each entry point, and what one run costs in calls
+	@$(BIN)/python tests/bench/run.py
+
+.PHONY: fmt
+fmt: $(READY) ## format and sort the code
+	@$(BIN)/ruff check --select I --fix --quiet .
+	@$(BIN)/ruff format --quiet .
+
+# What is deployed is what was tested: the other two locks take their versions from the first.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
+EXTRA_WORKER := $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["worker"], sep="\n")'
+
+.PHONY: lock
+lock: $(READY) ## write the lock files anew with the newest versions that pyproject.toml allows
+	@echo "==> tests/requirements.txt"
+	@$(COMPILE) --upgrade --extra local --group build --group test --group check pyproject.toml --output-file tests/requirements.txt
+	@echo "==> functions/requirements.txt"
+	@$(COMPILE) --constraint tests/requirements.txt pyproject.toml --output-file functions/requirements.txt
+	@echo "==> docker/worker/requirements.txt"
+	@$(EXTRA_WORKER) | $(COMPILE) --constraint tests/requirements.txt - --output-file docker/worker/requirements.txt
+
+.PHONY: clean
+clean: ## remove the environment, the caches and what the local cloud left
+	@rm -rf .venv .runtender .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml tests/requirements.txt
+	@.ci/environment
