@@ -1,0 +1,59 @@
+"""What holds for every test: no other machine, nothing of the caller's environment, repeatable examples."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from typing import Any
+
+from hypothesis import settings
+
+# An example that fails fails on every machine: examples follow from the test's source, not from chance.
+settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("repeatable")
+
+# A developer's own plane, proxy or credentials must neither help a test nor be touched by it.
+_FOREIGN_PREFIXES = ("SF_", "GOOGLE_", "GCLOUD_", "CLOUDSDK_")
+_FOREIGN_NAMES = ("ALL_PROXY", "GCE_METADATA_HOST", "HTTPS_PROXY", "HTTP_PROXY", "STORAGE_EMULATOR_HOST")
+
+_LOCAL_NAMES = frozenset({"", "localhost"})
+
+
+def _forget_the_callers_environment() -> None:
+    for name in list(os.environ):
+        if name.startswith(_FOREIGN_PREFIXES) or name.upper() in _FOREIGN_NAMES:
+            del os.environ[name]
+
+
+def _is_local(host: object) -> bool:
+    if isinstance(host, bytes):
+        host = host.decode("ascii", "replace")
+    if host is None or host in _LOCAL_NAMES:
+        return True
+    try:
+        address = ipaddress.ip_address(str(host))
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+def _refuse_other_hosts(event: str, args: tuple[Any, ...]) -> None:
+    """Raise on a connection or a name look-up that would leave this machine.
+
+    An audit hook sees every socket of the process, also a library's; gRPC opens its own in C and is not seen.
+    No OSError: a client would take that for weather and try again.
+    """
+    if event == "socket.getaddrinfo":
+        host: object = args[0]
+    elif event == "socket.connect" and isinstance(args[1], tuple):
+        host = args[1][0]
+    else:
+        return
+    if not _is_local(host):
+        raise RuntimeError(f"a test wanted to reach {host!r}; tests reach loopback addresses only")
+
+
+def pytest_configure() -> None:
+    _forget_the_callers_environment()
+    sys.addaudithook(_refuse_other_hosts)
