@@ -58,14 +58,16 @@ fmt: $(READY) ## format and sort the code
 	@$(BIN)/ruff check --select I --fix --quiet .
 	@$(BIN)/ruff format --quiet .
 
-# What is deployed is what was tested: the other two locks take their versions from the first.
+# What is deployed is what was tested: the functions' and the worker's locks take their versions from the tests' lock.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
 EXTRA_WORKER := $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["worker"], sep="\n")'
 
 .PHONY: lock
 lock: $(READY) ## write the lock files anew with the newest versions that pyproject.toml allows
+	@echo "==> tests/build-requirements.txt"
+	@$(COMPILE) --upgrade --group build --output-file tests/build-requirements.txt
 	@echo "==> tests/requirements.txt"
-	@$(COMPILE) --upgrade --extra local --group build --group test --group check pyproject.toml --output-file tests/requirements.txt
+	@$(COMPILE) --upgrade --extra local --group test --group check pyproject.toml --output-file tests/requirements.txt
 	@echo "==> functions/requirements.txt"
 	@$(COMPILE) --constraint tests/requirements.txt pyproject.toml --output-file functions/requirements.txt
 	@echo "==> docker/worker/requirements.txt"
@@ -76,5 +78,5 @@ clean: ## remove the environment, the caches and what the local cloud left
 	@rm -rf .venv .runtender .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml tests/requirements.txt
+$(READY): pyproject.toml tests/build-requirements.txt tests/requirements.txt
 	@.ci/environment

@@ -19,10 +19,11 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 
+BUILD = "tests/build-requirements.txt"
 TESTED = "tests/requirements.txt"
 DEPLOYED = "functions/requirements.txt"
 WORKER = "docker/worker/requirements.txt"
-LOCKS = (TESTED, DEPLOYED, WORKER)
+LOCKS = (BUILD, TESTED, DEPLOYED, WORKER)
 
 TOP_LEVEL = {
     "CHANGELOG.md",
@@ -100,7 +101,8 @@ def direct_dependencies(lock: str) -> Iterator[Requirement]:
     extras: dict[str, list[str]] = pyproject()["project"]["optional-dependencies"]
     groups: dict[str, list[str]] = pyproject()["dependency-groups"]
     asked = {
-        TESTED: [*base, *chain.from_iterable(extras.values()), *chain.from_iterable(groups.values())],
+        BUILD: groups["build"],
+        TESTED: [*base, *chain.from_iterable(extras.values()), *groups["test"], *groups["check"]],
         DEPLOYED: base,
         WORKER: extras["worker"],
     }[lock]
