@@ -1,0 +1,284 @@
+"""The embedded store: what Firestore is in the cloud, as one SQLite file, or in memory for simulations.
+
+Functions, command line and simulators of a local cloud open the same file from several processes. Both stores
+keep Firestore's rules (`gcp.documents`) and one of their own: a write that changes nothing changes the stamp too.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, assert_never
+
+from runtender.errors import Conflict, Retryable
+from runtender.gcp.documents import FrozenMap, check_size, checked, collection_of
+from runtender.local.query import Question
+from runtender.ports import Create, Document, Increment, Remove, Snapshot, Update, Write
+
+_JOBS = "jobs"
+# Far below what a person notices, far above what a read costs.
+_WATCH_INTERVAL_S = 0.05
+# `gcp.documents` reserves names of this form, so no document has a map that looks like one of our datetimes.
+_MOMENT = "__datetime__"
+
+# The index over `wake_at` makes the due query blind to jobs at rest. The counter gives each write of any document
+# its own stamp: a deleted and recreated one never gets an old stamp back.
+_SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS documents (
+    path TEXT PRIMARY KEY, collection TEXT NOT NULL, stamp INTEGER NOT NULL, body TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS by_collection ON documents (collection, path);
+CREATE INDEX IF NOT EXISTS by_wake_at
+    ON documents (collection, json_extract(body, '$.wake_at.{_MOMENT}'), path);
+CREATE TABLE IF NOT EXISTS counter (id INTEGER PRIMARY KEY CHECK (id = 0), last INTEGER NOT NULL);
+INSERT OR IGNORE INTO counter VALUES (0, 0);
+"""  # noqa: S608 - only constants of this module
+_DUE = f"""
+SELECT path FROM documents WHERE collection = '{_JOBS}' AND json_extract(body, '$.wake_at.{_MOMENT}') <= ?
+ORDER BY json_extract(body, '$.wake_at.{_MOMENT}'), path LIMIT ?
+"""  # noqa: S608 - only constants of this module
+_COLLECTION = "SELECT path, stamp, body FROM documents WHERE collection = ?"
+_UPSERT = """
+INSERT INTO documents VALUES (?, ?, ?, ?)
+ON CONFLICT (path) DO UPDATE SET stamp = excluded.stamp, body = excluded.body
+"""
+# What goes away by itself or by an operator's hand; anything else is a bug of ours and surfaces as one.
+_PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_FULL")
+
+
+class SqliteStore:
+    """A store in one file, safe for many threads and processes of one machine."""
+
+    def __init__(self, path: Path, *, patience: timedelta = timedelta(seconds=20)) -> None:
+        """Use the file at `path`, made at the first call; `patience` bounds the wait for another's write."""
+        self._path = path
+        self._patience = patience
+        self._idle: list[sqlite3.Connection] = []
+
+    def get(self, path: str) -> Snapshot | None:
+        collection_of(path)
+        with self._connection() as db:
+            return _stored(db, path)
+
+    def commit(self, writes: Sequence[Write]) -> tuple[Any, ...]:
+        with self._connection() as db, db:
+            # Immediate: two writers queue up here instead of failing when both turn from reading to writing.
+            db.execute("BEGIN IMMEDIATE")
+            return tuple([_carry_out(db, write) for write in writes])
+
+    def due(self, now: datetime, limit: int) -> list[str]:
+        with self._connection() as db:
+            rows = db.execute(_DUE, (_moment_text(now), limit)).fetchall()
+        return [path.rpartition("/")[2] for (path,) in rows]
+
+    def find(
+        self,
+        collection: str,
+        *,
+        where: Mapping[str, Any] | None = None,
+        order_by: str | None = None,
+        descending: bool = False,
+        limit: int = 100,
+    ) -> list[Snapshot]:
+        with self._connection() as db:
+            rows = db.execute(_COLLECTION, (collection,)).fetchall()
+        question = Question(where=where or {}, order_by=order_by, descending=descending, limit=limit)
+        return question.answer(_snapshot(row) for row in rows)
+
+    def watch(self, path: str, seconds: float | None = None) -> Iterator[Snapshot | None]:
+        return _changes(lambda: self.get(path), seconds)
+
+    def close(self) -> None:
+        """Close the connections that no call is using."""
+        while self._idle:
+            self._idle.pop().close()
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection to one call: one connection is not for two threads at once, and dear to open."""
+        try:
+            db = self._borrowed()
+            try:
+                yield db
+            finally:
+                self._idle.append(db)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname.startswith(_PASSING):
+                raise Retryable(f"the store {self._path} cannot be used now: {error}") from error
+            raise
+
+    def _borrowed(self) -> sqlite3.Connection:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            wait = self._patience.total_seconds()
+            db = sqlite3.connect(self._path, timeout=wait, isolation_level=None, check_same_thread=False)
+        try:
+            # Write-ahead log: readers never wait for a writer. The crash of a process loses nothing.
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+        except sqlite3.Error:
+            db.close()
+            raise
+        return db
+
+
+class MemoryStore:
+    """A store for simulations: the same rules, nothing on disk, and every call counted.
+
+    `reads` counts calls of `get`, `due` and `find`, `commits` those of `commit`, refused ones included.
+    Snapshots share their frozen data with the store.
+    """
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.commits = 0
+        self._documents: dict[str, Snapshot | None] = {}
+        self._last_stamp = 0
+        self._lock = threading.Lock()
+
+    def get(self, path: str) -> Snapshot | None:
+        collection_of(path)
+        self.reads += 1
+        return self._documents.get(path)
+
+    def commit(self, writes: Sequence[Write]) -> tuple[Any, ...]:
+        with self._lock:
+            self.commits += 1
+            staged: dict[str, Snapshot | None] = {}
+            view = ChainMap(staged, self._documents)
+            stamps = tuple([self._stage(view, write) for write in writes])
+            self._documents.update(staged)
+            return stamps
+
+    def due(self, now: datetime, limit: int) -> list[str]:
+        self.reads += 1
+        overdue = sorted(
+            (snapshot.data["wake_at"], snapshot.path.rpartition("/")[2])
+            for snapshot in self._collection(_JOBS)
+            if isinstance(snapshot.data.get("wake_at"), datetime) and snapshot.data["wake_at"] <= now
+        )
+        return [job_key for _, job_key in overdue[:limit]]
+
+    def find(
+        self,
+        collection: str,
+        *,
+        where: Mapping[str, Any] | None = None,
+        order_by: str | None = None,
+        descending: bool = False,
+        limit: int = 100,
+    ) -> list[Snapshot]:
+        self.reads += 1
+        question = Question(where=where or {}, order_by=order_by, descending=descending, limit=limit)
+        return question.answer(self._collection(collection))
+
+    def watch(self, path: str, seconds: float | None = None) -> Iterator[Snapshot | None]:
+        return _changes(lambda: self._documents.get(path), seconds)
+
+    def _collection(self, collection: str) -> list[Snapshot]:
+        with self._lock:
+            stored = [snapshot for snapshot in self._documents.values() if snapshot is not None]
+        return [snapshot for snapshot in stored if collection_of(snapshot.path) == collection]
+
+    def _stage(self, view: MutableMapping[str, Snapshot | None], write: Write) -> int | None:
+        data = _applied(write, view.get(write.path))
+        if data is None:
+            view[write.path] = None
+            return None
+        self._last_stamp += 1
+        view[write.path] = Snapshot(path=write.path, data=data, stamp=self._last_stamp)
+        return self._last_stamp
+
+
+def _applied(write: Write, current: Snapshot | None) -> FrozenMap | None:
+    """Return the document after a write, None when it is gone; `Conflict` where the precondition fails."""
+    collection_of(write.path)
+    match write:
+        case Remove():
+            _expected(write, current)
+            return None
+        case Create():
+            if current is not None:
+                raise Conflict(write.path)
+            after = checked(write.path, write.data)
+        case Update():
+            kept = _expected(write, current).data
+            fields = {**kept, **checked(write.path, write.fields)}
+            after = FrozenMap((name, value) for name, value in fields.items() if name not in write.remove)
+        case Increment():
+            after = _incremented(write, current.data if current else {})
+        case _:
+            assert_never(write)
+    check_size(write.path, after)
+    return after
+
+
+def _expected(write: Update | Remove, current: Snapshot | None) -> Snapshot:
+    if current is None or current.stamp != write.stamp:
+        raise Conflict(write.path)
+    return current
+
+
+def _incremented(write: Increment, before: Document) -> FrozenMap:
+    amounts = checked(write.path, write.amounts)
+    present = {name: before.get(name) for name in amounts}
+    # Firestore takes whatever is no number for 0.
+    sums = {name: amounts[name] + (old if type(old) in {int, float} else 0) for name, old in present.items()}
+    return FrozenMap({**before, **sums})
+
+
+def _carry_out(db: sqlite3.Connection, write: Write) -> int | None:
+    data = _applied(write, _stored(db, write.path))
+    if data is None:
+        db.execute("DELETE FROM documents WHERE path = ?", (write.path,))
+        return None
+    stamp: int = db.execute("UPDATE counter SET last = last + 1 RETURNING last").fetchone()[0]
+    db.execute(_UPSERT, (write.path, collection_of(write.path), stamp, _encoded(data)))
+    return stamp
+
+
+def _stored(db: sqlite3.Connection, path: str) -> Snapshot | None:
+    row = db.execute("SELECT path, stamp, body FROM documents WHERE path = ?", (path,)).fetchone()
+    return _snapshot(row) if row else None
+
+
+def _snapshot(row: tuple[str, int, str]) -> Snapshot:
+    path, stamp, body = row
+    return Snapshot(path=path, stamp=stamp, data=json.loads(body, object_hook=_moment_or_map))
+
+
+def _encoded(data: Document) -> str:
+    return json.dumps(data, default=lambda moment: {_MOMENT: _moment_text(moment)}, separators=(",", ":"))
+
+
+def _moment_or_map(pairs: dict[str, Any]) -> dict[str, Any] | datetime:
+    return datetime.fromisoformat(pairs[_MOMENT]) if _MOMENT in pairs else pairs
+
+
+def _moment_text(moment: datetime) -> str:
+    """Of fixed width, so that texts sort as the moments do."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _changes(read: Callable[[], Snapshot | None], seconds: float | None) -> Iterator[Snapshot | None]:
+    """Yield what `read` gives now and each time its stamp is another one, for at most `seconds`."""
+    end = None if seconds is None else time.monotonic() + seconds
+    seen: object = object()
+    while True:
+        snapshot = read()
+        stamp = None if snapshot is None else snapshot.stamp
+        if stamp != seen:
+            seen = stamp
+            yield snapshot
+        if end is not None and time.monotonic() >= end:
+            return
+        time.sleep(_WATCH_INTERVAL_S)
