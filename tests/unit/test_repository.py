@@ -17,6 +17,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import runtender
+
 ROOT = Path(__file__).resolve().parents[2]
 
 BUILD = "tests/build-requirements.txt"
@@ -112,6 +114,12 @@ def direct_dependencies(lock: str) -> Iterator[Requirement]:
             yield requirement
 
 
+def test_the_package_under_test_is_this_checkouts() -> None:
+    assert Path(runtender.__file__).is_relative_to(ROOT), (
+        "the environment is another checkout's; run `make clean`"
+    )
+
+
 def test_only_known_names_stand_at_the_top() -> None:
     top = {name.split("/")[0] for name in tracked_files()}
     assert {name for name in top if not name.startswith(".")} <= TOP_LEVEL
@@ -162,8 +170,8 @@ def test_a_lock_names_no_address_and_no_folder(lock: str) -> None:
 
 @pytest.mark.parametrize("lock", [DEPLOYED, WORKER])
 def test_what_is_deployed_is_what_was_tested(lock: str) -> None:
-    tested = {(pin.name, pin.version) for pin in pins(TESTED)}
-    assert {(pin.name, pin.version) for pin in pins(lock)} <= tested
+    tested = {(pin.name, pin.version, pin.hashes) for pin in pins(TESTED)}
+    assert {(pin.name, pin.version, pin.hashes) for pin in pins(lock)} <= tested
 
 
 @pytest.mark.parametrize(
