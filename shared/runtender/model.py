@@ -13,10 +13,38 @@ from enum import StrEnum
 from typing import Any
 
 __all__ = [
-    "Cells", "Cleanup", "CleanupState", "Deadlines", "FamilyEntry", "HistoryRow", "Job", "JobPlan", "LedgerEntry", "Limits",
-    "Marker", "MarkerStatus", "Outcome", "Phase", "PhaseTimes", "Placement", "Block", "Reason", "Resource", "ResourceKind",
-    "ResourceState", "Run", "Scope", "SubmitAction", "SubmitKind", "SubmitRequest", "Summary", "Timing", "Verdict", "Walk",
-    "WalkPolicy", "Writer",
+    "Block",
+    "Cells",
+    "Cleanup",
+    "CleanupState",
+    "Deadlines",
+    "FamilyEntry",
+    "HistoryRow",
+    "Job",
+    "JobPlan",
+    "LedgerEntry",
+    "Limits",
+    "Marker",
+    "MarkerStatus",
+    "Outcome",
+    "Phase",
+    "PhaseTimes",
+    "Placement",
+    "Reason",
+    "Resource",
+    "ResourceKind",
+    "ResourceState",
+    "Run",
+    "Scope",
+    "SubmitAction",
+    "SubmitKind",
+    "SubmitRequest",
+    "Summary",
+    "Timing",
+    "Verdict",
+    "Walk",
+    "WalkPolicy",
+    "Writer",
 ]  # fmt: skip
 
 Json = Mapping[str, Any]
@@ -327,10 +355,16 @@ class LedgerEntry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Walk:
-    """Where the search for capacity stands. `next` indexes the plan's placements, `passes` counts full passes done."""
+    """Where the search for capacity stands.
+
+    `order` lists the plan's placements by index in the order of this pass, `next` is the position in it, `passes` counts
+    full passes done, `attempts` the placements that failed. No create is sent before `resume_at`.
+    """
 
     passes: int = 0
     next: int = 0
+    order: tuple[int, ...] = ()
+    resume_at: datetime | None = None
     attempts: int = 0
     blocked: tuple[Block, ...] = ()
     ledger: tuple[LedgerEntry, ...] = ()
@@ -527,3 +561,5 @@ class Timing:
     teardown_backoff: timedelta = timedelta(seconds=60)
     teardown_backoff_max: timedelta = timedelta(seconds=600)
     fence_margin: timedelta = timedelta(seconds=600)
+    busy_wait: timedelta = timedelta(seconds=30)
+    busy_wait_max: timedelta = timedelta(seconds=300)

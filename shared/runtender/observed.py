@@ -33,6 +33,7 @@ class Present:
     key: str = ""
     plane: str = ""
     created_at: datetime | None = None
+    stopped_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ class Seen:
 
     `markers`, `sights`, `operations`, `remains`, `fates`, `serials` and `summaries` are keyed by the row's nonce.
     `remains` are the names of things the row covers besides itself (a boot disk) that are still there; `serials` holds
-    the terminal marker found on the serial console, or None when the console was read and has none.
+    the terminal marker's bytes found on the serial console, or None when the console was read and has none.
     """
 
     markers: Mapping[str, MarkerPair] = field(default_factory=dict)
@@ -134,6 +135,6 @@ class Seen:
     operations: Mapping[str, OperationSeen] = field(default_factory=dict)
     remains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fates: Mapping[str, Fate] = field(default_factory=dict)
-    serials: Mapping[str, Marker | None] = field(default_factory=dict)
+    serials: Mapping[str, bytes | None] = field(default_factory=dict)
     summaries: Mapping[str, Summary | None] = field(default_factory=dict)
     cells: Cells | None = None

@@ -1,0 +1,22 @@
+"""The state machine of a job, pure: see `machine.decide`."""
+
+from runtender.decide.decision import (
+    Context,
+    Decision,
+    Effect,
+    Look,
+    LookKind,
+    SendCreate,
+    SendDelete,
+    SendDeleteRemains,
+    Tombstone,
+)
+from runtender.decide.header import roll_up, status_word, with_job
+from runtender.decide.looks import wanted
+from runtender.decide.machine import decide, record_create
+from runtender.decide.teardown import record_delete
+
+__all__ = [
+    "Context", "Decision", "Effect", "Look", "LookKind", "SendCreate", "SendDelete", "SendDeleteRemains", "Tombstone",
+    "decide", "record_create", "record_delete", "roll_up", "status_word", "wanted", "with_job",
+]  # fmt: skip

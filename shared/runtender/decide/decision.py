@@ -1,0 +1,147 @@
+"""What goes into a decision and what comes out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from runtender.model import HistoryRow, Job, Phase, Reason, Resource, ResourceState, Timing
+from runtender.observed import Present
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Context:
+    """The circumstances of one step: the moment, who asks (`token`), of which plane, chance in [0, 1).
+
+    `thorough` is false when only an event's own subject need be read; a due job or a suspicious fleet list makes it true.
+    """
+
+    now: datetime
+    token: str
+    plane: str
+    jitter: float = 0.0
+    timing: Timing = Timing()
+    thorough: bool = True
+
+    def holds(self, row: Resource) -> bool:
+        """True when the next call on this row is ours to make: nobody else holds it now."""
+        return row.until is None or row.until <= self.now or row.token == self.token
+
+    def owns(self, sight: Present, job: Job) -> bool:
+        """True when what was seen is this plane's and this job's, whichever placement made it."""
+        return sight.plane == self.plane and sight.key == job.key
+
+
+class LookKind(StrEnum):
+    """What can be looked at, for one resource row."""
+
+    MARKERS = "markers"
+    OPERATION = "operation"
+    SIGHT = "sight"
+    REMAINS = "remains"
+    FATE = "fate"
+    SERIAL = "serial"
+    SUMMARY = "summary"
+    CELLS = "cells"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A wish to see something before deciding."""
+
+    kind: LookKind
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendCreate:
+    """Send the row's create, now that the row is saved."""
+
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendDelete:
+    """Remove the row's resource."""
+
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendDeleteRemains:
+    """Remove what the row covers besides its resource."""
+
+    nonce: str
+
+
+Effect = SendCreate | SendDelete | SendDeleteRemains
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tombstone:
+    """A terminal marker to be written by the plane before anything is saved.
+
+    `words` is the worker's own marker where it was found elsewhere (serial console): it is stored for the worker.
+    `reason` None disarms a placement without ending the job.
+    """
+
+    nonce: str
+    reason: Reason | None
+    detail: str
+    words: bytes | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
+    """The job as it should be saved, what to do once it is, or the tombstones to write before deciding again.
+
+    `poll_after` says that it is worth looking again within this very event after so long.
+    """
+
+    job: Job
+    effects: tuple[Effect, ...] = ()
+    tombstones: tuple[Tombstone, ...] = ()
+    poll_after: timedelta | None = None
+
+
+def moved(job: Job, ctx: Context, cause: str, *, note: str = "", **changes: Any) -> Job:
+    """Return the job with `changes`, and a history row if its phase or outcome changed."""
+    after = replace(job, **changes)
+    if (after.phase, after.outcome) == (job.phase, job.outcome):
+        return after
+    row = HistoryRow(at=ctx.now, phase=after.phase, outcome=after.outcome, cause=cause, detail=note)
+    return replace(after, history=(*after.history, row))
+
+
+def current(job: Job) -> Resource | None:
+    """Return the row of the placement at hand: the only one that may be alive."""
+    live = job.live
+    return live[-1] if live else None
+
+
+def may_have_worker(row: Resource) -> bool:
+    """True unless the create was definitely refused, so that no worker of this nonce can ever write a marker."""
+    return not row.refused
+
+
+def is_settled(job: Job) -> bool:
+    """True once the outcome is decided."""
+    return job.outcome is not None
+
+
+def is_at_rest(job: Job) -> bool:
+    """True when nothing more will ever happen to the job."""
+    return job.phase is Phase.DONE
+
+
+def abandoned(row: Resource) -> bool:
+    """True for a placement that is being torn down."""
+    return row.state is ResourceState.DELETING
+
+
+__all__ = [
+    "Context", "Decision", "Effect", "Look", "LookKind", "SendCreate", "SendDelete", "SendDeleteRemains",
+    "Tombstone", "abandoned", "current", "is_at_rest", "is_settled", "may_have_worker", "moved",
+]  # fmt: skip

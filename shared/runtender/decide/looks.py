@@ -1,0 +1,104 @@
+"""What must be seen before a job can be decided: asked for in stages, cheapest and most binding first.
+
+The terminal marker comes before everything else. Later looks are wanted only when the earlier ones do not settle the
+job, so that a happy run costs few calls. A look that failed is asked for once per step and then simply stays unseen.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from runtender.decide.decision import (
+    Context,
+    Look,
+    LookKind,
+    abandoned,
+    current,
+    is_at_rest,
+    is_settled,
+    may_have_worker,
+)
+from runtender.decide.endings import is_missing, is_overdue, stopped_early, summary_decides
+from runtender.model import Job, Phase, Resource, ResourceState, SubmitKind
+from runtender.observed import Absent, MarkerPair, Present, Seen
+
+
+def wanted(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
+    """Return the next looks to take, given what has been seen; empty when it is time to decide."""
+    row = current(job)
+    if row is None or is_at_rest(job):
+        return ()
+    if is_settled(job):
+        return _teardown(row, seen, ctx)
+    if may_have_worker(row) and row.nonce not in seen.markers:
+        return (Look(LookKind.MARKERS, row.nonce),)
+    pair = seen.markers.get(row.nonce, MarkerPair())
+    if pair.terminal is not None and summary_decides(job, pair.terminal):
+        return _unseen(seen, Look(LookKind.SUMMARY, row.nonce))
+    if abandoned(row):
+        return _teardown(row, seen, ctx)
+    if row.state is ResourceState.INTENDED:
+        return _unseen(seen, Look(LookKind.SIGHT, row.nonce)) if _hold_passed(row, ctx.now) else ()
+    return _alive(job, row, pair, seen, ctx)
+
+
+def _hold_passed(row: Resource, now: datetime) -> bool:
+    return row.until is None or row.until <= now
+
+
+def _alive(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> tuple[Look, ...]:
+    """Looks for a placement whose create was taken."""
+    if pair.started is not None and job.phase is Phase.PROVISIONING:
+        return ()
+    if row.operation is not None:
+        return _unseen(seen, Look(LookKind.OPERATION, row.nonce))
+    if job.cancel_requested or is_overdue(job, pair, ctx.now):
+        return _unseen(seen, Look(LookKind.SERIAL, row.nonce))
+    if not ctx.thorough:
+        return ()
+    if row.nonce not in seen.sights:
+        return (Look(LookKind.SIGHT, row.nonce),)
+    if is_missing(row, seen.sights[row.nonce], ctx):
+        return _unseen(seen, *_after_loss(job, row, seen))
+    if stopped_early(row, pair, seen.sights[row.nonce], ctx):
+        return _unseen(seen, Look(LookKind.FATE, row.nonce))
+    if job.phase is Phase.RUNNING and job.plan.kind is SubmitKind.FORECAST and seen.cells is None:
+        return (Look(LookKind.CELLS, row.nonce),)
+    return ()
+
+
+def _after_loss(job: Job, row: Resource, seen: Seen) -> list[Look]:
+    kinds = [LookKind.FATE]
+    if job.plan.kind is SubmitKind.FORECAST:
+        kinds.append(LookKind.SUMMARY)
+    if isinstance(seen.sights[row.nonce], Present):
+        kinds.append(LookKind.SERIAL)
+    return [Look(kind, row.nonce) for kind in kinds]
+
+
+def _teardown(row: Resource, seen: Seen, ctx: Context) -> tuple[Look, ...]:
+    """Ask of a placement that is to go: is it there, and is anything left that it covers."""
+    if not ctx.holds(row) or (row.until is not None and row.until > ctx.now):
+        return ()
+    if row.operation is not None and row.nonce not in seen.operations:
+        return (Look(LookKind.OPERATION, row.nonce),)
+    if row.nonce not in seen.sights:
+        return (Look(LookKind.SIGHT, row.nonce),)
+    if isinstance(seen.sights[row.nonce], Absent) and not row.refused:
+        return _unseen(seen, Look(LookKind.REMAINS, row.nonce))
+    return ()
+
+
+def _unseen(seen: Seen, *looks: Look) -> tuple[Look, ...]:
+    return tuple(look for look in looks if look.nonce not in _REGISTER[look.kind](seen))
+
+
+_REGISTER = {
+    LookKind.MARKERS: lambda seen: seen.markers,
+    LookKind.OPERATION: lambda seen: seen.operations,
+    LookKind.SIGHT: lambda seen: seen.sights,
+    LookKind.REMAINS: lambda seen: seen.remains,
+    LookKind.FATE: lambda seen: seen.fates,
+    LookKind.SERIAL: lambda seen: seen.serials,
+    LookKind.SUMMARY: lambda seen: seen.summaries,
+}

@@ -1,0 +1,249 @@
+"""The state machine: what is known of a job and what was seen -> its next state and what to do about it. Pure.
+
+`decide` branches, the modules beside it compute: `endings` (why a job should end), `settle` (how it ends), `walk`
+(where to try next), `teardown` (how a row goes), `wake` (when to look again), `header` (the run's roll-up).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import assert_never
+
+from runtender.decide.decision import (
+    Context,
+    Decision,
+    SendCreate,
+    Tombstone,
+    current,
+    is_at_rest,
+    is_settled,
+    may_have_worker,
+    moved,
+)
+from runtender.decide.endings import (
+    Ending,
+    boot_deadline,
+    first_missed,
+    started_deadline,
+    stopped_early,
+    wish_to_end,
+)
+from runtender.decide.settle import end, settle_by_marker
+from runtender.decide.teardown import tear_down
+from runtender.decide.wake import next_wake
+from runtender.decide.walk import place, refuse_placement
+from runtender.model import Job, Phase, Reason, Resource, ResourceState, Scope, Verdict
+from runtender.observed import (
+    Accepted,
+    CreateAnswer,
+    MarkerPair,
+    NameTaken,
+    Present,
+    Refusal,
+    Seen,
+    Unclear,
+)
+
+_POLL = timedelta(seconds=1)
+_UNANSWERED = Refusal(
+    verdict=Verdict.TRANSIENT_CAPACITY,
+    scope=Scope.ZONE,
+    code="UNANSWERED",
+    message="the create was never answered and nothing appeared",
+)
+_STOPPED_AT_ONCE = Refusal(
+    verdict=Verdict.TRANSIENT_CAPACITY,
+    scope=Scope.ZONE,
+    code="STOPPED_AT_ONCE",
+    message="the machine was stopped within a minute of its creation, before it could say a word",
+)
+
+
+def decide(job: Job, seen: Seen, ctx: Context) -> Decision:
+    """Return the job's next state, what to do once it is saved, and when to look again."""
+    decision = _decide(job, seen, ctx)
+    unchanged = decision.job == job
+    if decision.tombstones or (unchanged and (not ctx.thorough or (job.wake_at or ctx.now) > ctx.now)):
+        return decision
+    return replace(decision, job=replace(decision.job, wake_at=next_wake(decision.job, ctx)))
+
+
+def _decide(job: Job, seen: Seen, ctx: Context) -> Decision:
+    if is_at_rest(job):
+        return Decision(job=job)
+    row = current(job)
+    if is_settled(job):
+        return tear_down(job, row, seen, ctx)
+    if row is None:
+        return place(job, ctx)
+    pair = seen.markers.get(row.nonce)
+    if pair is None and may_have_worker(row):
+        # Nothing is decided before the arbiter was read.
+        return Decision(job=job)
+    pair = pair or MarkerPair()
+    settled = settle_by_marker(job, row, pair, seen, ctx)
+    if settled is not None:
+        return Decision(job=settled)
+    if pair.terminal is not None and not may_end_otherwise(pair):
+        return Decision(job=job)
+    ending = wish_to_end(job, row, pair, seen, ctx)
+    if ending is not None:
+        return end(job, row, pair, ending, ctx)
+    return _by_state(job, row, pair, seen, ctx)
+
+
+def may_end_otherwise(pair: MarkerPair) -> bool:
+    """A valid terminal marker that settles is the only way to end, even while its summary cannot be read yet."""
+    return pair.terminal is None or pair.terminal.reason is None
+
+
+def _by_state(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Decision:
+    match row.state:
+        case ResourceState.INTENDED:
+            return _intended(job, row, pair, seen, ctx)
+        case ResourceState.CREATED if row.operation is not None:
+            return _operating(job, row, pair, seen, ctx)
+        case ResourceState.CREATED:
+            return _watch(job, row, pair, seen, ctx)
+        case ResourceState.DELETING | ResourceState.GONE:
+            return _next_after(tear_down(job, row, seen, ctx), ctx)
+        case _:
+            assert_never(row.state)
+
+
+def _next_after(decision: Decision, ctx: Context) -> Decision:
+    """As soon as the old placement is gone the next one is intended, in the same write."""
+    return place(decision.job, ctx) if current(decision.job) is None else decision
+
+
+def _intended(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Decision:
+    """A create that was never answered: look who is there, then adopt, send again, or give the placement up."""
+    if row.until is not None and row.until > ctx.now:
+        return Decision(job=job)
+    sight = seen.sights.get(row.nonce)
+    if sight is None:
+        return Decision(job=job)
+    if isinstance(sight, Present):
+        return _found(job, row, pair, sight, ctx)
+    if row.refused:
+        gone = job.with_row(replace(row, state=ResourceState.GONE, token=None, until=None))
+        return place(gone, ctx)
+    if ctx.now - row.since < ctx.timing.resend_within and not pair.terminal_stored:
+        held = replace(row, token=ctx.token, until=ctx.now + ctx.timing.hold, sent_at=ctx.now)
+        return Decision(job=job.with_row(held), effects=(SendCreate(row.nonce),))
+    return _disarm(job, row, pair, _UNANSWERED, ctx)
+
+
+def _found(job: Job, row: Resource, pair: MarkerPair, sight: Present, ctx: Context) -> Decision:
+    if sight.nonce == row.nonce and ctx.owns(sight, job):
+        adopted = replace(
+            row,
+            state=ResourceState.CREATED,
+            token=None,
+            until=None,
+            refused=False,
+            uid=sight.uid,
+            target_id=sight.uid,
+            created_at=sight.created_at or ctx.now,
+            confirmed_at=ctx.now,
+        )
+        deadlines = replace(job.deadlines, boot=boot_deadline(job, ctx.now, ctx))
+        return Decision(job=replace(job.with_row(adopted), deadlines=deadlines))
+    if ctx.owns(sight, job):
+        # An older placement of this job holds the name: remove it, then try the same place again.
+        if may_have_worker(row) and not pair.terminal_stored:
+            return Decision(
+                job=job, tombstones=(Tombstone(nonce=row.nonce, reason=None, detail="name taken"),)
+            )
+        waiting = replace(row, state=ResourceState.DELETING, token=None, until=None)
+        return Decision(job=job.with_row(waiting))
+    detail = f"the name {row.name!r} in {row.location} belongs to somebody else (id {sight.uid}); remove it or rename the run"
+    return end(job, row, pair, Ending(reason=Reason.CONFIG_FAULT, detail=detail), ctx)
+
+
+def _disarm(job: Job, row: Resource, pair: MarkerPair, refusal: Refusal, ctx: Context) -> Decision:
+    """Give a placement up that may still wake: first forbid its worker to start."""
+    if not pair.terminal_stored:
+        tombstone = Tombstone(nonce=row.nonce, reason=None, detail=refusal.message)
+        return Decision(job=job, tombstones=(tombstone,))
+    return Decision(job=refuse_placement(job, row, refusal, ctx, definite=False))
+
+
+def _operating(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Decision:
+    """The create was taken and its operation is open."""
+    operation = seen.operations.get(row.nonce)
+    if pair.started is not None:
+        # The worker speaks: the operation has nothing to add.
+        return _confirmed(job, row, pair, seen, ctx)
+    if operation is None or not operation.done:
+        return Decision(job=job, poll_after=_POLL)
+    if operation.refusal is not None:
+        return Decision(job=refuse_placement(job, row, operation.refusal, ctx))
+    target = operation.target_id or row.target_id
+    return _confirmed(job, replace(row, target_id=target), pair, seen, ctx)
+
+
+def _confirmed(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Decision:
+    row = replace(row, operation=None, confirmed_at=ctx.now)
+    deadlines = replace(job.deadlines, boot=boot_deadline(job, ctx.now, ctx))
+    return _watch(replace(job.with_row(row), deadlines=deadlines), row, pair, seen, ctx)
+
+
+def _watch(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Decision:
+    """A confirmed placement: note its start, its cells, and whether it is still there."""
+    if pair.started is not None and job.phase is not Phase.RUNNING:
+        deadlines = replace(job.deadlines, run=started_deadline(pair.started, job))
+        started = pair.started.recorded_at
+        job = moved(job, ctx, "worker started", phase=Phase.RUNNING, started_at=started, deadlines=deadlines)
+    if seen.cells is not None:
+        job = replace(job, cells=seen.cells)
+    sight = seen.sights.get(row.nonce)
+    if sight is None:
+        return Decision(job=job)
+    if stopped_early(row, pair, sight, ctx):
+        fate = seen.fates.get(row.nonce)
+        if fate is not None and fate.reason is None and not fate.deleted:
+            return _disarm(job, row, pair, _STOPPED_AT_ONCE, ctx)
+    uid = sight.uid if isinstance(sight, Present) else row.uid
+    return Decision(job=job.with_row(replace(row, uid=uid, missing_since=first_missed(row, sight, ctx.now))))
+
+
+def record_create(job: Job, nonce: str, answer: CreateAnswer, ctx: Context) -> Job:
+    """Note the answer to a row's create on the job as it stands now (it may have been settled meanwhile)."""
+    row = next((row for row in job.resources if row.nonce == nonce), None)
+    if row is None or row.state is ResourceState.GONE:
+        return job
+    match answer:
+        case Accepted():
+            job = job.with_row(_accepted(row, answer, ctx, settled=is_settled(job)))
+        case NameTaken():
+            # A repeated create may have been answered so because its first copy landed: only a first 409 is definite.
+            only_send = row.sent_at is None or row.sent_at == row.since
+            job = job.with_row(replace(row, refused=only_send, token=None, until=ctx.now))
+        case Unclear():
+            job = job.with_row(replace(row, token=None, until=ctx.now + ctx.timing.lost_confirm))
+        case Refusal() if is_settled(job):
+            refused = replace(row, state=ResourceState.DELETING, token=None, until=None, refused=True)
+            job = job.with_row(refused)
+        case Refusal():
+            job = refuse_placement(job, row, answer, ctx)
+        case _:
+            assert_never(answer)
+    return replace(job, wake_at=next_wake(job, ctx))
+
+
+def _accepted(row: Resource, answer: Accepted, ctx: Context, *, settled: bool) -> Resource:
+    state = (
+        ResourceState.DELETING if settled or row.state is ResourceState.DELETING else ResourceState.CREATED
+    )
+    return replace(
+        row,
+        state=state,
+        operation=answer.operation,
+        target_id=answer.target_id or row.target_id,
+        created_at=ctx.now,
+        confirmed_at=None if answer.operation else ctx.now,
+        token=None,
+        until=None,
+    )

@@ -1,0 +1,86 @@
+"""Teardown: a row is gone only when it was seen gone. Every delete is repeated until then, and never hits a stranger.
+
+Absent is not gone while a create may still land: a row whose create was never answered needs a delete and a 404 later
+than the create grace after the last moment its create could have been sent (design 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from runtender.decide.decision import Context, Decision, Effect, SendDelete, SendDeleteRemains, moved
+from runtender.model import Cleanup, CleanupState, Job, Phase, Resource, ResourceState
+from runtender.observed import Absent, DeleteAnswer, LiveState, Present, Seen
+
+# From the third refusal on somebody should look; until then it is ordinary noise.
+_STUCK_AFTER = 3
+
+
+def tear_down(job: Job, row: Resource | None, seen: Seen, ctx: Context) -> Decision:
+    """Take the next step of removing a row, or come to rest when a settled job has none left."""
+    if row is None:
+        return Decision(job=_rest(job, ctx) if job.outcome is not None else job)
+    if not ctx.holds(row) or (row.until is not None and row.until > ctx.now):
+        return Decision(job=job)
+    row = replace(_read_operation(row, seen), state=ResourceState.DELETING, token=None, until=None)
+    job = job.with_row(row)
+    sight = seen.sights.get(row.nonce)
+    if sight is None:
+        return Decision(job=job)
+    if isinstance(sight, Present) and ctx.owns(sight, job):
+        return _remove(job, row, sight, ctx)
+    remains = seen.remains.get(row.nonce)
+    if remains:
+        return Decision(job=job, effects=(SendDeleteRemains(row.nonce),))
+    if remains is None and isinstance(sight, Absent) and not row.refused:
+        return Decision(job=job)
+    if _may_still_land(row, ctx):
+        return Decision(job=job, effects=() if row.delete_sent_at else (SendDelete(row.nonce),))
+    job = job.with_row(replace(row, state=ResourceState.GONE))
+    return Decision(job=_rest(job, ctx) if job.outcome is not None and not job.live else job)
+
+
+def _read_operation(row: Resource, seen: Seen) -> Resource:
+    operation = seen.operations.get(row.nonce)
+    if operation is None or not operation.done:
+        return row
+    return replace(row, operation=None, refused=row.refused or operation.refusal is not None)
+
+
+def _remove(job: Job, row: Resource, sight: Present, ctx: Context) -> Decision:
+    if sight.state is LiveState.ENDING:
+        # It is going by itself, or by an earlier delete; what is left of it then is removed at the next look.
+        return Decision(job=job)
+    effects: tuple[Effect, ...] = (SendDelete(row.nonce),)
+    if row.delete_sent_at is not None and ctx.now - row.delete_sent_at < ctx.timing.teardown_backoff / 2:
+        effects = ()
+    return Decision(job=job, effects=effects)
+
+
+def _may_still_land(row: Resource, ctx: Context) -> bool:
+    """True while the create may yet take effect: its operation is open, or its answer never came and time is short."""
+    if row.refused:
+        return False
+    if row.operation is not None:
+        return True
+    if row.created_at is not None:
+        return False
+    return row.delete_sent_at is None or ctx.now < (row.sent_at or row.since) + ctx.timing.create_grace
+
+
+def record_delete(job: Job, nonce: str, answer: DeleteAnswer, ctx: Context) -> Job:
+    """Note the answer to a delete of the row's resource or of what it covers."""
+    row = next((row for row in job.resources if row.nonce == nonce), None)
+    if row is None or row.state is ResourceState.GONE:
+        return job
+    if answer.accepted or answer.gone:
+        return job.with_row(replace(row, delete_sent_at=ctx.now))
+    tries = job.cleanup.tries + 1
+    state = CleanupState.STUCK if tries >= _STUCK_AFTER else CleanupState.PENDING
+    return replace(job, cleanup=Cleanup(state=state, reason=answer.detail[:500], tries=tries))
+
+
+def _rest(job: Job, ctx: Context) -> Job:
+    """Everything was seen gone: nothing will wake this job again."""
+    cleanup = replace(job.cleanup, state=CleanupState.DONE, reason="")
+    return moved(job, ctx, "all resources gone", phase=Phase.DONE, cleanup=cleanup)

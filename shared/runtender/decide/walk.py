@@ -1,0 +1,210 @@
+"""The walk: which placement comes next, and what a refusal means for it. All of its state is in the job.
+
+One placement at a time: the next row is made only when no row is alive. Waiting happens only between passes, except
+for rate limits and busy answers, which wait on the same placement (spec support.md 11, design 3 and 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from runtender.capacity.policy import backoff
+from runtender.decide.decision import Context, Decision, SendCreate, moved
+from runtender.decide.endings import Ending
+from runtender.decide.settle import end, settle
+from runtender.ids import nonce, request_uuid
+from runtender.model import (
+    Block,
+    Job,
+    LedgerEntry,
+    Outcome,
+    Phase,
+    Placement,
+    Reason,
+    Resource,
+    ResourceKind,
+    ResourceState,
+    Scope,
+    Verdict,
+    Walk,
+)
+from runtender.observed import MarkerPair, Refusal
+
+KIND_BY_RUNTIME: Mapping[str, ResourceKind] = {"gce": ResourceKind.VM, "gke": ResourceKind.JOB}
+
+_SAME_PLACEMENT = {Verdict.RATE_LIMITED, Verdict.RETRY}
+_MOST_DOUBLINGS = 8
+# Rows seen gone are kept for people to read; this many are enough to explain a long walk.
+_ROWS_KEPT = 20
+
+
+def place(job: Job, ctx: Context) -> Decision:
+    """Go on with the search: make the next row, wait, or give up."""
+    if job.cancel_requested:
+        return end(
+            job, None, MarkerPair(), Ending(reason=Reason.CANCELLED, detail="cancelled on request"), ctx
+        )
+    if ctx.now >= job.deadlines.capacity:
+        return _give_up(job, ctx, Reason.CAPACITY_TIMEOUT, "no capacity was found within the capacity wait")
+    walk = job.walk
+    if _bounds_reached(job, ctx):
+        return _give_up(job, ctx, Reason.CAPACITY_EXHAUSTED, _exhausted_words(job))
+    if walk.resume_at is not None and ctx.now < walk.resume_at:
+        return Decision(job=job)
+    walk = _skip_blocked(job, ctx)
+    if walk.next < len(walk.order):
+        return _intend(replace(job, walk=walk), ctx)
+    return _end_of_pass(replace(job, walk=walk), ctx)
+
+
+def _bounds_reached(job: Job, ctx: Context) -> bool:
+    policy = job.plan.walk
+    return bool(
+        (policy.max_attempts and job.walk.attempts >= policy.max_attempts)
+        or (policy.max_wall and ctx.now - job.accepted_at >= policy.max_wall)
+    )
+
+
+def _skip_blocked(job: Job, ctx: Context) -> Walk:
+    """Move on to the first placement of this pass that nothing blocks."""
+    placements = job.plan.placements
+    blocked = tuple(block for block in job.walk.blocked if block.until > ctx.now)
+    order = job.walk.order or tuple(range(len(placements)))
+    position = job.walk.next
+    while position < len(order) and _is_blocked(placements[order[position]], blocked):
+        position += 1
+    return replace(job.walk, blocked=blocked, order=order, next=position, resume_at=None)
+
+
+def _is_blocked(placement: Placement, blocks: tuple[Block, ...]) -> bool:
+    names = {Scope.ZONE: placement.location, Scope.REGION: placement.region, Scope.PROJECT: "project"}
+    return any(names[block.scope] == block.name for block in blocks)
+
+
+def _intend(job: Job, ctx: Context) -> Decision:
+    """Save the intent to create, held by this invocation; the call follows the save."""
+    placement = job.plan.placements[job.walk.order[job.walk.next]]
+    tries = [row.try_number for row in job.resources if row.placement == job.walk.attempts]
+    number = max(tries, default=-1) + 1
+    row = Resource(
+        kind=KIND_BY_RUNTIME[job.runtime],
+        name=job.plan.name,
+        location=placement.location,
+        placement=job.walk.attempts,
+        try_number=number,
+        nonce=nonce(job.job_key, job.walk.attempts, number),
+        request_id=request_uuid(job.job_key, job.attempt, job.walk.attempts, number),
+        state=ResourceState.INTENDED,
+        token=ctx.token,
+        since=ctx.now,
+        until=ctx.now + ctx.timing.hold,
+        sent_at=ctx.now,
+    )
+    job = replace(job, resources=(*job.resources[-_ROWS_KEPT:], row))
+    job = moved(job, ctx, f"placing in {placement.label}", phase=Phase.PROVISIONING)
+    return Decision(job=job, effects=(SendCreate(row.nonce),))
+
+
+def _end_of_pass(job: Job, ctx: Context) -> Decision:
+    """All placements of this pass are tried: rest, unless nothing could ever change."""
+    policy, passes = job.plan.walk, job.walk.passes + 1
+    walk = replace(job.walk, passes=passes, next=0, order=())
+    job = replace(job, walk=walk)
+    if all(_is_blocked(placement, walk.blocked) for placement in job.plan.placements):
+        return _give_up(job, ctx, Reason.CAPACITY_EXHAUSTED, _exhausted_words(job))
+    rest = backoff(policy, passes)
+    if (policy.max_passes and passes >= policy.max_passes) or _ends_after_wall(job, ctx.now + rest):
+        return _give_up(job, ctx, Reason.CAPACITY_EXHAUSTED, _exhausted_words(job))
+    job = replace(job, walk=replace(walk, resume_at=ctx.now + rest))
+    job = moved(job, ctx, f"pass {passes} found no capacity", phase=Phase.AWAITING_CAPACITY)
+    return Decision(job=job)
+
+
+def _ends_after_wall(job: Job, moment: datetime) -> bool:
+    wall = job.plan.walk.max_wall
+    return bool(wall) and moment >= job.accepted_at + wall
+
+
+def _give_up(job: Job, ctx: Context, reason: Reason, detail: str) -> Decision:
+    job = replace(job, walk=replace(job.walk, exhausted=True))
+    return Decision(
+        job=settle(
+            job, ctx, outcome=Outcome.NO_CAPACITY, reason=reason, detail=detail, cause=f"plane: {reason}"
+        )
+    )
+
+
+def _exhausted_words(job: Job) -> str:
+    last = job.walk.ledger[-1].message if job.walk.ledger else "no placement could be tried"
+    names = ", ".join(sorted({entry.candidate for entry in job.walk.ledger}))
+    return f"no capacity after {job.walk.attempts} attempt(s) in {names or 'no place'}; last: {last}"
+
+
+def refuse_placement(
+    job: Job, row: Resource, refusal: Refusal, ctx: Context, *, definite: bool = True
+) -> Job:
+    """Record that a placement did not come off; the row goes into teardown, the walk moves as the verdict says.
+
+    `definite`: no worker can exist (the create itself was refused), so the row needs no tombstone.
+    """
+    gone = replace(
+        row, state=ResourceState.DELETING, token=None, until=None, operation=None, refused=definite
+    )
+    job = job.with_row(gone)
+    if refusal.verdict is Verdict.CONFIG_FAULT:
+        return settle(
+            job,
+            ctx,
+            outcome=Outcome.FAILED,
+            reason=Reason.CONFIG_FAULT,
+            detail=f"{row.location}: {refusal.code}: {refusal.message}",
+            cause=f"refused in {row.location}",
+        )
+    walk = replace(job.walk, ledger=(*job.walk.ledger, _entry(job, row, refusal, ctx)))
+    if refusal.verdict in _SAME_PLACEMENT:
+        return replace(job, walk=_wait_here(walk, refusal, ctx))
+    walk = replace(walk, attempts=walk.attempts + 1, next=walk.next + 1, api_waits=0)
+    if refusal.verdict is Verdict.HARD_CEILING:
+        block = Block(scope=refusal.scope, name=_scope_name(job, row, refusal.scope), until=_block_end(ctx))
+        walk = replace(walk, blocked=(*walk.blocked, block))
+    return replace(job, walk=_prefer(walk, job, refusal.zones_available))
+
+
+def _wait_here(walk: Walk, refusal: Refusal, ctx: Context) -> Walk:
+    told = timedelta(seconds=refusal.retry_after_s or 0)
+    patience = ctx.timing.busy_wait * 2 ** min(walk.api_waits, _MOST_DOUBLINGS)
+    wait = min(max(told, patience), ctx.timing.busy_wait_max)
+    return replace(walk, resume_at=ctx.now + wait, api_waits=walk.api_waits + 1)
+
+
+def _entry(job: Job, row: Resource, refusal: Refusal, ctx: Context) -> LedgerEntry:
+    placement = next((p for p in job.plan.placements if p.location == row.location), None)
+    return LedgerEntry(
+        candidate=placement.label if placement else row.location,
+        verdict=refusal.verdict,
+        code=refusal.code,
+        message=refusal.message,
+        elapsed_s=round((ctx.now - row.since).total_seconds(), 3),
+        at=ctx.now,
+    )
+
+
+def _block_end(ctx: Context) -> datetime:
+    return ctx.now + ctx.timing.placement_block
+
+
+def _scope_name(job: Job, row: Resource, scope: Scope) -> str:
+    if scope is Scope.PROJECT:
+        return "project"
+    if scope is Scope.ZONE:
+        return row.location
+    return next((p.region for p in job.plan.placements if p.location == row.location), row.location)
+
+
+def _prefer(walk: Walk, job: Job, zones: tuple[str, ...]) -> Walk:
+    """Move the zones that the platform itself recommends to the front of what is left of this pass."""
+    done, left = walk.order[: walk.next], walk.order[walk.next :]
+    recommended = [i for i in left if job.plan.placements[i].location in zones]
+    return replace(walk, order=(*done, *recommended, *(i for i in left if i not in recommended)))

@@ -1,0 +1,110 @@
+"""Dataclass <-> document, by the dataclass's own field types, so that a noun and its stored form cannot drift apart.
+
+Rules: enums are their values, durations are seconds under `<name>_s`, tuples are lists, nested dataclasses are maps,
+moments stay aware datetimes. A key that is missing takes the field's default; an unknown key is left alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+# Names that the stored form has and Python's grammar or reading forbids.
+_STORED_NAME = {"try_number": "try", "passes": "pass"}
+
+
+def encode(value: Any) -> Any:
+    """Turn a model value into document values (JSON types and datetimes)."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {key: encode(getattr(value, name)) for name, key, _ in _fields(type(value))}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Mapping):
+        return {str(key): encode(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [encode(item) for item in value]
+    return value
+
+
+def decode(kind: type[T], data: Mapping[str, Any]) -> T:
+    """Turn a document map into a dataclass of `kind`; raises KeyError or ValueError when it is not one."""
+    noun: Any = kind
+    arguments = {name: build(data[key]) for name, key, build in _fields(noun) if key in data}
+    return kind(**arguments)
+
+
+@cache
+def _fields(kind: Any) -> tuple[tuple[str, str, Callable[[Any], Any]], ...]:
+    hints = typing.get_type_hints(kind)
+    return tuple(
+        (field.name, _stored_name(field.name, hints[field.name]), _builder(hints[field.name]))
+        for field in dataclasses.fields(kind)
+    )
+
+
+def _stored_name(name: str, hint: Any) -> str:
+    name = _STORED_NAME.get(name, name)
+    return f"{name}_s" if timedelta in _members(hint) else name
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        return typing.get_args(hint)
+    return (hint,)
+
+
+@cache
+def _builder(hint: Any) -> Callable[[Any], Any]:
+    members = _members(hint)
+    if types.NoneType in members:
+        (inner,) = (member for member in members if member is not types.NoneType)
+        build = _builder(inner)
+        return lambda value: None if value is None else build(value)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is tuple:
+        build_item = _builder(arguments[0])
+        return lambda value: tuple(build_item(item) for item in value)
+    if origin is not None and issubclass(origin, Mapping):
+        build_value = _builder(arguments[1])
+        return lambda value: {key: build_value(item) for key, item in value.items()}
+    return _BUILDERS.get(hint) or _plain_builder(hint)
+
+
+def _plain_builder(hint: Any) -> Callable[[Any], Any]:
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        noun: type[Any] = hint
+        return lambda value: decode(noun, value)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint
+    return lambda value: value
+
+
+def _moment(value: Any) -> datetime:
+    # Firestore answers with a datetime subclass that carries nanoseconds; a plain one keeps equality simple.
+    return datetime(
+        value.year,
+        value.month,
+        value.day,
+        value.hour,
+        value.minute,
+        value.second,
+        value.microsecond,
+        tzinfo=UTC,
+    )
+
+
+_BUILDERS: Mapping[Any, Callable[[Any], Any]] = {
+    datetime: _moment,
+    timedelta: lambda value: timedelta(seconds=value),
+    float: float,
+}
