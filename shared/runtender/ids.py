@@ -1,8 +1,8 @@
-"""Identifiers: every name that the plane gives to something, made from the same few facts and read back from them.
+"""Every name that the plane gives to something, made from a few facts and read back from them.
 
-Names are deterministic, so that a repeated event finds what an earlier one made instead of making it again. The rules for
-run ids, job keys and platform ids are the ones that workers and users' queries already depend on; nonces, request ids,
-cluster and disk names are the plane's own.
+Names are deterministic, so that a repeated event finds what an earlier one made instead of making it again.
+The rules for run ids, job keys and platform ids are the ones that workers and users' queries already depend
+on; nonces, request ids, cluster and disk names are the plane's own.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class MarkerName:
 
 
 def slug(name: str) -> str:
-    """Return `name` in lower case with every run of other characters than a-z and 0-9 as one hyphen; `run` if empty."""
+    """Return `name` in lower case, other characters than a-z and 0-9 as hyphens; `run` if nothing is left."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "run"
 
 
@@ -84,7 +84,10 @@ def run_id(run_name: str, canonical: Mapping[str, Any]) -> str:
 
 
 def job_key(run_id: str, family: str, attempt: int) -> str:
-    """Return `sf-<run_id>-<family>-a<attempt>`. Raises ValueError for an unknown family, attempt 0 or a foreign run id."""
+    """Return `sf-<run_id>-<family>-a<attempt>`.
+
+    Raises ValueError for an unknown family, attempt 0 or a foreign run id.
+    """
     if family not in JOB_TOKENS:
         raise ValueError(f"unknown job family {family!r}: use one of {', '.join(sorted(JOB_TOKENS))}")
     if attempt < 1:
@@ -105,14 +108,14 @@ def parse_job_key(text: str) -> JobKey | None:
 
 
 def base_family(token: str) -> str:
-    """Return the family a job token stands for: `ml` for `ml` and for `ml_repair`. Raises ValueError for no token."""
+    """Return the family of a job token: `ml` for `ml` and `ml_repair`. Raises ValueError for other words."""
     if token not in JOB_TOKENS:
         raise ValueError(f"unknown job family {token!r}")
     return token.removesuffix(_REPAIR_SUFFIX)
 
 
 def repair_token(family: str) -> str:
-    """Return the token of a family's repair jobs; a repair token stays. Raises ValueError where there is none."""
+    """Return the token of a family's repair jobs; ValueError where there is none. A repair token stays."""
     token = base_family(family) + _REPAIR_SUFFIX
     if token not in JOB_TOKENS:
         raise ValueError(f"family {family!r} has no repair token")
@@ -120,7 +123,7 @@ def repair_token(family: str) -> str:
 
 
 def next_attempt(latest: int | None, *, force: bool) -> tuple[int, bool]:
-    """Return the attempt to use and whether it is new: the latest one is used again unless a new one is forced."""
+    """Return the attempt to use and whether it is new: the latest is used again unless one is forced."""
     if latest is None:
         return 1, True
     return (latest + 1, True) if force else (latest, False)
@@ -139,8 +142,8 @@ def gke_job_id(key: str) -> str:
 def cluster_name(key: str) -> str:
     """Return the name of a job's own cluster, at most 40 characters.
 
-    Every name that differs from its key ends in 8 hex digits of the key's SHA-256, so that cutting cannot give two jobs
-    one cluster.
+    Every name that differs from its key ends in 8 hex digits of the key's SHA-256, so that cutting cannot
+    give two jobs one cluster.
     """
     legal = _platform_id(key, len(key) + 2)
     if legal == key and len(key) <= _CLUSTER_LIMIT:
@@ -149,7 +152,7 @@ def cluster_name(key: str) -> str:
 
 
 def key_digest(job_key: str) -> str:
-    """Return the 16 hex digits by which a resource's `sf-key` label and a job's `key` field find each other."""
+    """Return the 16 hex digits by which a resource's `sf-key` label and a job's `key` find each other."""
     return _digest(job_key, 16)
 
 
@@ -159,7 +162,7 @@ def nonce(job_key: str, placement: int, try_number: int) -> str:
 
 
 def request_uuid(job_key: str, attempt: int, placement: int, try_number: int) -> str:
-    """Return the `requestId` of a create: a repeat of the same try is answered by the API with the same operation."""
+    """Return the `requestId` of a create: the API answers a repeat of it with the same operation."""
     name = _SEPARATOR.join((job_key, str(attempt), str(placement), str(try_number)))
     return str(uuid.uuid5(_REQUESTS, name))
 
@@ -176,7 +179,10 @@ def claim_id(run_id: str, published_at: datetime, every: timedelta) -> str:
 
 
 def disk_name(instance: str, nonce: str) -> str:
-    """Return the boot disk's name: tied to the try, because a disk of the VM's name would be attached silently."""
+    """Return a boot disk's name.
+
+    It is tied to the try, because a disk of the VM's name would be attached silently.
+    """
     return _with_suffix(instance, nonce[:8], _DISK_STEM)
 
 
@@ -210,7 +216,7 @@ def config_uri(code_bucket: str, run_id: str) -> str:
 
 
 def label_value(text: str) -> str:
-    """Return `text` as a label value that Compute Engine and Kubernetes both take: at most 63 of a-z, 0-9, _ and -."""
+    """Return `text` as a value of at most 63 characters that Compute Engine and Kubernetes labels take."""
     return re.sub(r"[^a-z0-9_-]", "-", text.lower())[:63].strip("-_")
 
 

@@ -1,0 +1,227 @@
+"""The forecast planner: a run config and a submit message in, one complete job plan per family out.
+
+Pure: what it needs of the world (settings, placements, the attempt) comes as arguments, and the plan holds
+all that rendering the job's requests needs later. Everything that cannot work is rejected here, before
+anything is created.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from runtender import ids
+from runtender.forecast.blocks import RunConfig
+from runtender.forecast.canonical import run_id_of
+from runtender.forecast.compute import resolve_family_compute
+from runtender.forecast.families import PYTHON_FAMILIES, models_of, pool_families
+from runtender.forecast.machines import GPUS
+from runtender.forecast.selection import check_served, select_models
+from runtender.forecast.sizing import PoolPlan, assumed_slot, plan_pool, unit_of
+from runtender.forecast.terms import Hardware, check_deployment, choose_hardware, spans_for, vm_plan
+from runtender.forecast.validation import FieldReader, Kind, choice, flag, shown, text, whole
+from runtender.model import JobPlan, Placement, SubmitRequest, WalkPolicy
+from runtender.settings import Settings
+
+_OVERRIDE: Mapping[str, Kind] = {
+    "hardware": choice("cpu", "gpu"),
+    "gpu_type": Kind(
+        f"one of {', '.join(GPUS)}", lambda v: isinstance(v, str) and v.upper() in GPUS, lambda v: v.upper()
+    ),
+    "machine_type": text(63),
+    "accelerator_count": whole(),
+    "workers": whole(),
+    "spot": flag(),
+    "gke_mode": text(),
+    "cluster_name": text(),
+    "cluster_location": text(),
+    "keep_cluster": flag(),
+}
+_GPU_ONLY = ("gpu_type", "accelerator_count")
+_GKE_ONLY = ("gke_mode", "cluster_name", "cluster_location", "keep_cluster")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Staged:
+    """What the caller has staged for the workers."""
+
+    image: str
+    package_uri: str
+    entrypoint: str
+    config_uri: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Planner:
+    """What all families of one message share."""
+
+    reader: FieldReader
+    config: RunConfig
+    request: SubmitRequest
+    settings: Settings
+    staged: _Staged
+    placements: tuple[Placement, ...]
+    walk: WalkPolicy
+    run_id: str
+
+    def plan(self, family: str, models: tuple[str, ...], attempt: int) -> JobPlan | None:
+        """Return one family's job; None, with a fault, where no machine fits."""
+        hardware = self._hardware(family)
+        if hardware is None:
+            return None
+        common = self._common(hardware, ids.JobKey(run_id=self.run_id, family=family, attempt=attempt))
+        pool = _pool(self.config, family, models, hardware)
+        limit = self.config.data.series_limit
+        return replace(
+            common,
+            models=models,
+            slot_cores=pool.slot.cores,
+            slots=pool.slots_per_unit,
+            package_uri=self.staged.package_uri,
+            config_uri=self.staged.config_uri,
+            entrypoint=self.staged.entrypoint,
+            driver_args=driver_args(self.staged.config_uri, self.settings, models, hardware=hardware.kind),
+            source_table=self.config.data.source_table,
+            expected_cells=limit * len(models) if limit else None,
+            resource_plan=pool.to_json(),
+        )
+
+    def _common(self, hardware: Hardware, key: ids.JobKey) -> JobPlan:
+        on_gpu = hardware.gpu_type is not None
+        return vm_plan(
+            settings=self.settings,
+            request=self.request,
+            hardware=hardware,
+            spans=spans_for(self.reader, self.settings, self.request.limits, self.walk, on_gpu=on_gpu),
+            image=self.staged.image,
+            placements=self.placements,
+            key=key,
+        )
+
+    def _hardware(self, family: str) -> Hardware | None:
+        """Lay the message's override over the family's compute."""
+        path = f"overrides.{family}"
+        compute = resolve_family_compute(self.config.compute, self.config.python_runtime, family)
+        override = self.reader.fields(self.request.overrides.get(family, {}), path, _OVERRIDE)
+        hardware = override.get("hardware", compute.hardware)
+        self._check_override(path, override, hardware)
+        count = override.get("accelerator_count") or compute.accelerator_count
+        return choose_hardware(
+            self.reader,
+            path,
+            hardware=hardware,
+            gpu_type=override.get("gpu_type", compute.gpu_type),
+            count=count or self.config.compute.accelerator_count,
+            default_machine=self.config.compute.machine_type,
+            machine_type=override.get("machine_type", self._own_machine(family)),
+            spot=override.get("spot", False),
+        )
+
+    def _own_machine(self, family: str) -> str | None:
+        own = self.config.compute.families.get(family)
+        return own.machine_type if own else None
+
+    def _check_override(self, path: str, override: Mapping[str, Any], hardware: str) -> None:
+        for name in _GPU_ONLY:
+            if name in override and hardware == "cpu":
+                remedy = 'leave it out, or add "hardware": "gpu"'
+                self.reader.fault(f"{path}.{name}", "the job's hardware is cpu", remedy)
+        for name in _GKE_ONLY:
+            if name in override:
+                self.reader.fault(f"{path}.{name}", "only for gke, the job runs on gce", "leave it out")
+        workers = override.get("workers", 1)
+        if workers > 1:
+            problem = f"{workers} workers: gce is single-VM execution only"
+            self.reader.fault(f"{path}.workers", problem, "leave it out")
+
+
+def plan_run(
+    config: RunConfig,
+    request: SubmitRequest,
+    settings: Settings,
+    *,
+    placements: tuple[Placement, ...],
+    walk: WalkPolicy,
+    attempts: Mapping[str, int] | None = None,
+) -> dict[str, JobPlan]:
+    """Return the plan of each family's job, in the config's order; attempts that are not given are the first.
+
+    Raises `Rejected` with every reason why the run cannot be served as it was asked for.
+    """
+    reader = FieldReader()
+    models = select_models(reader, config, request)
+    check_served(reader, config, request, models)
+    check_deployment(reader, settings)
+    run_id = run_id_of(config)
+    planner = _Planner(
+        reader=reader,
+        config=config,
+        request=request,
+        settings=settings,
+        staged=_staged(reader, request, settings, run_id),
+        placements=placements,
+        walk=walk,
+        run_id=run_id,
+    )
+    plans = {
+        family: planner.plan(family, models_of(models, family), (attempts or {}).get(family, 1))
+        for family in pool_families(models)
+        if family in PYTHON_FAMILIES
+    }
+    reader.finish()
+    return {family: plan for family, plan in plans.items() if plan is not None}
+
+
+def driver_args(
+    config_uri: str, settings: Settings, models: tuple[str, ...], *, hardware: str
+) -> tuple[str, ...]:
+    """Return the arguments of the worker's entry point.
+
+    The job's own models are named always, so that no worker takes another family's. The header is never the
+    worker's: the plane keeps it.
+    """
+    named = {
+        "--config-uri": config_uri,
+        "--sf-project-id": settings.project,
+        "--sf-connection": settings.connection,
+        "--sf-warehouse-uri": settings.warehouse_uri,
+        "--sf-dataset-id": settings.dataset_id,
+        "--sf-region": settings.region,
+        "--models": ",".join(models),
+        "--manage-header": "false",
+        "--provisioned-hardware": hardware if hardware == "gpu" else "",
+    }
+    return tuple(word for flag_name, value in named.items() if value for word in (flag_name, value))
+
+
+def _staged(reader: FieldReader, request: SubmitRequest, settings: Settings, run_id: str) -> _Staged:
+    image = request.image or settings.container_image
+    if not image:
+        reader.fault("image", "is missing", "send `image`, or set SF_CONTAINER_IMAGE")
+    package_uri = request.package_uri or settings.package_uri
+    if not package_uri.startswith("gs://"):
+        problem = f"{shown(package_uri)} is not a gs:// URI" if package_uri else "is missing"
+        remedy = "run `runtender stage DIR` and send its URI as `package_uri`, or set SF_PACKAGE_URI"
+        reader.fault("package_uri", problem, remedy)
+    return _Staged(
+        image=image,
+        package_uri=package_uri,
+        entrypoint=request.entrypoint or settings.entrypoint,
+        config_uri=ids.config_uri(settings.code_bucket, run_id),
+    )
+
+
+def _pool(config: RunConfig, family: str, models: tuple[str, ...], hardware: Hardware) -> PoolPlan:
+    """Size the job's one VM; the cells are counted from the series limit, else from the parallelism."""
+    unit = unit_of(hardware.machine_type, hardware.accelerators)
+    fraction = config.compute.gpu_fraction
+    basis = config.data.series_limit or config.compute.max_parallelism
+    return plan_pool(
+        runtime="gce",
+        slots=[assumed_slot(family, unit, gpu_type=hardware.gpu_type, gpu_fraction=fraction)],
+        unit=unit,
+        n_cells=basis * len(models),
+        workers=1,
+        target_cells_per_slot=config.compute.ray_target_cells_per_slot,
+    )

@@ -1,0 +1,142 @@
+"""The planner of plain tasks: one container, run once, with nothing else known about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from runtender import ids
+from runtender.forecast import machines
+from runtender.forecast.terms import SERVED_RUNTIMES, check_deployment, choose_hardware, spans_for, vm_plan
+from runtender.forecast.validation import (
+    FieldReader,
+    Kind,
+    block,
+    choice,
+    list_of,
+    optional,
+    shown,
+    text,
+    whole,
+)
+from runtender.model import JobPlan, Placement, SubmitRequest, WalkPolicy
+from runtender.settings import Settings
+
+# A start-up script carries the command; Compute Engine takes 256 KiB of it.
+_MOST_TEXT = 64 * 1024
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OWN_ENV = "SF_"
+
+_TASK: Mapping[str, Kind] = {
+    "name": text(128),
+    "image": optional(text()),
+    "command": list_of(Kind("a text", lambda v: isinstance(v, str))),
+    "args": list_of(Kind("a text", lambda v: isinstance(v, str))),
+    "env": block(),
+    "workers": whole(),
+    "hardware": choice("cpu", "gpu"),
+    "gpu_type": optional(text(63)),
+    "accelerator_count": whole(),
+    "machine_type": text(63),
+    "runtime": choice("gce", "gke"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskConfig:
+    """A validated task. `image` None: the message's, else the plane's."""
+
+    name: str
+    image: str | None = None
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    workers: int = 1
+    hardware: str = "cpu"
+    gpu_type: str | None = None
+    accelerator_count: int = 1
+    machine_type: str = machines.AUTO
+    runtime: str = "gce"
+
+
+def parse_task(raw: Mapping[str, Any]) -> TaskConfig:
+    """Read a task's config; raises `Rejected` with every fault, each naming its field and what to write."""
+    reader = FieldReader()
+    fields = reader.fields(raw, "", _TASK, required=("name",))
+    _check_env(reader, fields.get("env", {}))
+    words = [*fields.get("command", ()), *fields.get("args", ()), *map(str, fields.get("env", {}).values())]
+    if sum(map(len, words)) > _MOST_TEXT:
+        reader.fault("args", "command, args and env are larger than 64 KiB together", "read them from a file")
+    reader.finish()
+    return TaskConfig(**fields)
+
+
+def task_run_id(task: TaskConfig) -> str:
+    """Return the run id of a task: equal for equal configs."""
+    return ids.run_id(task.name, asdict(task))
+
+
+def plan_task(
+    task: TaskConfig,
+    request: SubmitRequest,
+    settings: Settings,
+    *,
+    placements: tuple[Placement, ...],
+    walk: WalkPolicy,
+    attempt: int = 1,
+) -> JobPlan:
+    """Return the plan of a task's one job; raises `Rejected` with every reason why it cannot be served."""
+    reader = FieldReader()
+    check_deployment(reader, settings)
+    _check_request(reader, task, request)
+    image = task.image or request.image or settings.container_image
+    if not image:
+        reader.fault("image", "is missing", "write the container image to run")
+    hardware = choose_hardware(
+        reader,
+        "config",
+        hardware=task.hardware,
+        gpu_type=task.gpu_type,
+        count=task.accelerator_count,
+        default_machine=machines.AUTO,
+        machine_type=task.machine_type,
+    )
+    spans = spans_for(reader, settings, request.limits, walk, on_gpu=task.hardware == "gpu")
+    if hardware is None:
+        raise reader.rejection()
+    reader.finish()
+    plan = vm_plan(
+        settings=settings,
+        request=request,
+        hardware=hardware,
+        spans=spans,
+        image=image,
+        placements=placements,
+        key=ids.JobKey(run_id=task_run_id(task), family=ids.TASK, attempt=attempt),
+    )
+    # The task has the machine to itself.
+    cores = machines.shape_of(hardware.machine_type).vcpus
+    return replace(plan, command=task.command, args=task.args, env=task.env, slot_cores=cores)
+
+
+def _check_env(reader: FieldReader, env: Mapping[str, Any]) -> None:
+    for name, value in env.items():
+        if not _ENV_NAME.fullmatch(name) or name.startswith(_OWN_ENV):
+            reader.fault(
+                f"env.{name}", "is not a name to use", "use letters, digits and _; SF_ is the plane's"
+            )
+        if not isinstance(value, str) or "\x00" in value:
+            reader.fault(f"env.{name}", f"{shown(value)} is not a text", "write a string")
+
+
+def _check_request(reader: FieldReader, task: TaskConfig, request: SubmitRequest) -> None:
+    for name in ("families", "models", "overrides"):
+        if getattr(request, name):
+            reader.fault(name, "means nothing to a task", "leave it out")
+    if task.runtime not in SERVED_RUNTIMES:
+        served = " or ".join(shown(name) for name in SERVED_RUNTIMES)
+        reader.fault("runtime", f"{shown(task.runtime)} is not a runtime of this plane", f"write {served}")
+    if task.workers > 1:
+        reader.fault("workers", f"{task.workers} workers: gce is single-VM execution only", "write 1")
