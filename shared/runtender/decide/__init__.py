@@ -13,10 +13,10 @@ from runtender.decide.decision import (
 )
 from runtender.decide.header import roll_up, status_word, with_job
 from runtender.decide.looks import wanted
-from runtender.decide.machine import decide, record_create
+from runtender.decide.machine import decide, record_create, request_cancel
 from runtender.decide.teardown import record_delete
 
 __all__ = [
     "Context", "Decision", "Effect", "Look", "LookKind", "SendCreate", "SendDelete", "SendDeleteRemains", "Tombstone",
-    "decide", "record_create", "record_delete", "roll_up", "status_word", "wanted", "with_job",
+    "decide", "record_create", "record_delete", "request_cancel", "roll_up", "status_word", "wanted", "with_job",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -97,13 +97,15 @@ class Tombstone:
 class Decision:
     """The job as it should be saved, what to do once it is, or the tombstones to write before deciding again.
 
-    `poll_after` says that it is worth looking again within this very event after so long.
+    `more` says that there is something to do at once after the save and the effects; `open_operation` that it is worth
+    waiting within this very event for the operation to end.
     """
 
     job: Job
     effects: tuple[Effect, ...] = ()
     tombstones: tuple[Tombstone, ...] = ()
-    poll_after: timedelta | None = None
+    more: bool = False
+    open_operation: bool = False
 
 
 def moved(job: Job, ctx: Context, cause: str, *, note: str = "", **changes: Any) -> Job:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import assert_never
 
 from runtender.decide.decision import (
@@ -45,7 +44,6 @@ from runtender.observed import (
     Unclear,
 )
 
-_POLL = timedelta(seconds=1)
 _UNANSWERED = Refusal(
     verdict=Verdict.TRANSIENT_CAPACITY,
     scope=Scope.ZONE,
@@ -66,7 +64,20 @@ def decide(job: Job, seen: Seen, ctx: Context) -> Decision:
     unchanged = decision.job == job
     if decision.tombstones or (unchanged and (not ctx.thorough or (job.wake_at or ctx.now) > ctx.now)):
         return decision
-    return replace(decision, job=replace(decision.job, wake_at=next_wake(decision.job, ctx)))
+    after = replace(decision.job, wake_at=next_wake(decision.job, ctx))
+    return replace(decision, job=after, more=_goes_on(job, decision))
+
+
+def _goes_on(before: Job, decision: Decision) -> bool:
+    """True when the next step can be taken at once: a create was sent, or something has just become fit to remove."""
+    if any(isinstance(effect, SendCreate) for effect in decision.effects):
+        return True
+    after = decision.job
+    if is_at_rest(after):
+        return False
+    doomed = {row.nonce for row in before.resources if row.state is ResourceState.DELETING}
+    newly = [row for row in after.live if row.state is ResourceState.DELETING and row.nonce not in doomed]
+    return bool(newly) or after.outcome != before.outcome
 
 
 def _decide(job: Job, seen: Seen, ctx: Context) -> Decision:
@@ -177,7 +188,7 @@ def _operating(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Conte
         # The worker speaks: the operation has nothing to add.
         return _confirmed(job, row, pair, seen, ctx)
     if operation is None or not operation.done:
-        return Decision(job=job, poll_after=_POLL)
+        return Decision(job=job, open_operation=True)
     if operation.refusal is not None:
         return Decision(job=refuse_placement(job, row, operation.refusal, ctx))
     target = operation.target_id or row.target_id
@@ -231,6 +242,11 @@ def record_create(job: Job, nonce: str, answer: CreateAnswer, ctx: Context) -> J
         case _:
             assert_never(answer)
     return replace(job, wake_at=next_wake(job, ctx))
+
+
+def request_cancel(job: Job) -> Job:
+    """Note that somebody wants the job to end; one that is settled stays as it is."""
+    return job if is_settled(job) else replace(job, cancel_requested=True)
 
 
 def _accepted(row: Resource, answer: Accepted, ctx: Context, *, settled: bool) -> Resource:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runtender.decide.decision import Context, Decision, Effect, SendDelete, SendDeleteRemains, moved
+from runtender.decide.wake import next_wake
 from runtender.model import Cleanup, CleanupState, Job, Phase, Resource, ResourceState
 from runtender.observed import Absent, DeleteAnswer, LiveState, Present, Seen
 
@@ -31,7 +32,8 @@ def tear_down(job: Job, row: Resource | None, seen: Seen, ctx: Context) -> Decis
         return _remove(job, row, sight, ctx)
     remains = seen.remains.get(row.nonce)
     if remains:
-        return Decision(job=job, effects=(SendDeleteRemains(row.nonce),))
+        effects: tuple[Effect, ...] = () if _just_deleted(row, ctx) else (SendDeleteRemains(row.nonce),)
+        return Decision(job=job, effects=effects)
     if remains is None and isinstance(sight, Absent) and not row.refused:
         return Decision(job=job)
     if _may_still_land(row, ctx):
@@ -51,10 +53,12 @@ def _remove(job: Job, row: Resource, sight: Present, ctx: Context) -> Decision:
     if sight.state is LiveState.ENDING:
         # It is going by itself, or by an earlier delete; what is left of it then is removed at the next look.
         return Decision(job=job)
-    effects: tuple[Effect, ...] = (SendDelete(row.nonce),)
-    if row.delete_sent_at is not None and ctx.now - row.delete_sent_at < ctx.timing.teardown_backoff / 2:
-        effects = ()
-    return Decision(job=job, effects=effects)
+    return Decision(job=job, effects=() if _just_deleted(row, ctx) else (SendDelete(row.nonce),))
+
+
+def _just_deleted(row: Resource, ctx: Context) -> bool:
+    """True while an accepted delete deserves the time to take effect."""
+    return row.delete_sent_at is not None and ctx.now - row.delete_sent_at < ctx.timing.teardown_backoff / 2
 
 
 def _may_still_land(row: Resource, ctx: Context) -> bool:
@@ -77,7 +81,8 @@ def record_delete(job: Job, nonce: str, answer: DeleteAnswer, ctx: Context) -> J
         return job.with_row(replace(row, delete_sent_at=ctx.now))
     tries = job.cleanup.tries + 1
     state = CleanupState.STUCK if tries >= _STUCK_AFTER else CleanupState.PENDING
-    return replace(job, cleanup=Cleanup(state=state, reason=answer.detail[:500], tries=tries))
+    job = replace(job, cleanup=Cleanup(state=state, reason=answer.detail[:500], tries=tries))
+    return replace(job, wake_at=next_wake(job, ctx))
 
 
 def _rest(job: Job, ctx: Context) -> Job:

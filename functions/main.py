@@ -1,0 +1,81 @@
+"""The plane's entry points: parse the event, step, answer. All three end in `Engine.step`.
+
+An event is acknowledged by returning, and comes again by raising. `Retryable` is raised on purpose; a bug raises too,
+so that its message ends in the dead-letter topic instead of being lost.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+from functools import cache
+from typing import TYPE_CHECKING
+
+import functions_framework
+
+from runtender import logs, wiring
+from runtender.engine import Engine, Intake, Watchdog
+from runtender.ids import parse_marker_object
+from runtender.wire.events import MalformedEvent, read_message, read_object
+
+if TYPE_CHECKING:
+    from cloudevents.http import CloudEvent
+
+    from runtender.engine import Plane
+
+_LOG = logging.getLogger("runtender.functions")
+
+# An old tick has nothing to say that the newest does not.
+_STALE_TICK = timedelta(minutes=3)
+
+
+@cache
+def _plane() -> Plane:
+    logs.set_up()
+    return wiring.plane()
+
+
+@cache
+def _engine() -> Engine:
+    return Engine(_plane())
+
+
+@functions_framework.cloud_event
+def on_submit(event: CloudEvent) -> None:
+    """Take a message of the submit topic in, and step the jobs it names."""
+    plane = _plane()
+    message = read_message(event, plane.clock.now())
+    receipt = Intake(plane).receive(
+        message.body, message_id=message.message_id, published_at=message.published_at
+    )
+    _LOG.info(
+        "submit", extra={"state": receipt.state, "run_id": receipt.run_id, "message_id": message.message_id}
+    )
+    _engine().step_all(receipt.job_keys, thorough=True, wait=plane.settings.timing.provision_wait)
+
+
+@functions_framework.cloud_event
+def on_marker(event: CloudEvent) -> None:
+    """Look at the job below whose nonce an object was written; what it says is read from the object, not from here."""
+    _plane()
+    try:
+        name = read_object(event)
+    except MalformedEvent as error:
+        _LOG.warning("not a storage event", extra={"error": str(error)})
+        return
+    where = parse_marker_object(name)
+    if where is None:
+        _LOG.info("no marker", extra={"object": name[:200]})
+        return
+    _engine().step(where.job_key)
+
+
+@functions_framework.cloud_event
+def on_tick(event: CloudEvent) -> None:
+    """Look at every job that is due, and at what the fleet list shows."""
+    plane = _plane()
+    published_at: datetime = read_message(event, plane.clock.now()).published_at
+    if plane.clock.now() - published_at > _STALE_TICK:
+        return
+    looked = Watchdog(plane, _engine()).tick()
+    _LOG.info("tick", extra={"jobs": looked})

@@ -1,0 +1,205 @@
+"""The eyes of the engine: carries out the looks that `decide.wanted` asks for.
+
+A read that fails with anything but 404 is no observation: it is logged, and the thing stays unseen.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from runtender.decide import Context, Look, LookKind, wanted
+from runtender.engine.plane import Plane
+from runtender.errors import Rejected, Retryable
+from runtender.ids import marker_object, marker_prefix
+from runtender.model import Cells, Job, Marker, MarkerStatus, Resource, Summary, Writer
+from runtender.observed import MarkerPair, Seen
+from runtender.ports import ApiAnswer, ObjectPage, StoredObject
+from runtender.wire.markers import MAX_MARKER_BYTES, parse_marker
+
+_LOG = logging.getLogger("runtender.engine")
+
+_UNSEEN: Any = object()
+# A job of hundreds of thousands of series writes a file per some hundred cells; a longer list is no observation.
+_MOST_CELL_FILES = 50_000
+_MOST_PAGES = 20
+_MAX_SUMMARY_BYTES = 64 * 1024
+_MOST_CELLS = 2**53
+_COUNTS = ("n_cells", "n_ok", "n_error")
+_CELL_FILE = re.compile(r"\d{6}-\d{6}\.parquet")
+
+
+class Observer:
+    """Looks at the world for one job at a time."""
+
+    def __init__(self, plane: Plane) -> None:
+        self._plane = plane
+        self._eyes: Mapping[LookKind, tuple[str, Callable[[Job, Resource], Any]]] = {
+            LookKind.MARKERS: ("markers", self.markers),
+            LookKind.OPERATION: ("operations", self._operation),
+            LookKind.SIGHT: ("sights", self._sight),
+            LookKind.REMAINS: ("remains", self._remains),
+            LookKind.FATE: ("fates", self._fate),
+            LookKind.SERIAL: ("serials", self._serial),
+            LookKind.SUMMARY: ("summaries", self._summary),
+        }
+
+    def see(self, job: Job, ctx: Context) -> Seen:
+        """Take every look that is wanted, each at most once."""
+        seen, tried = Seen(), set[Look]()
+        while looks := [look for look in wanted(job, seen, ctx) if look not in tried]:
+            for look in looks:
+                tried.add(look)
+                seen = self._take(job, look, seen)
+        return seen
+
+    def operation_is_done(self, job: Job, row: Resource) -> bool:
+        """Poll the row's operation alone; an unreadable one is not done."""
+        operation = self._operation(job, row)
+        return operation is not _UNSEEN and operation.done
+
+    def _take(self, job: Job, look: Look, seen: Seen) -> Seen:
+        row = next(row for row in job.resources if row.nonce == look.nonce)
+        try:
+            if look.kind is LookKind.CELLS:
+                return replace(seen, cells=self._cells(job, row))
+            register, eye = self._eyes[look.kind]
+            thing = eye(job, row)
+        except (Retryable, Rejected) as error:
+            _LOG.warning("not seen", extra={"job_key": job.job_key, "look": look.kind, "error": str(error)})
+            return seen
+        if thing is _UNSEEN:
+            _LOG.warning("not seen", extra={"job_key": job.job_key, "look": look.kind})
+            return seen
+        with_it: Any = {**getattr(seen, register), look.nonce: thing}
+        return replace(seen, **{register: with_it})
+
+    def markers(self, job: Job, row: Resource) -> MarkerPair:
+        """Read what stands below the row's nonce: one listing, and the terminal object's body if there is one."""
+        page = self._plane.objects.list(
+            job.plan.status_bucket, marker_prefix(job.job_key, row.nonce), limit=_MOST_PAGES
+        )
+        found = {stored.name: stored for stored in page.objects}
+        started = found.get(marker_object(job.job_key, row.nonce, 0, "started"))
+        terminal = found.get(marker_object(job.job_key, row.nonce, 0, "terminal"))
+        return MarkerPair(
+            started=_started(started),
+            terminal=self._terminal(terminal),
+            terminal_stored=terminal is not None,
+        )
+
+    def _terminal(self, stored: StoredObject | None) -> Marker | None:
+        if stored is None or not 0 < stored.size <= MAX_MARKER_BYTES:
+            return None
+        body = self._plane.objects.read(stored.bucket, stored.name, limit=MAX_MARKER_BYTES)
+        marker = parse_marker(stored.name, body or b"", stored.created_at)
+        if marker is None:
+            _LOG.warning("marker ignored", extra={"object": stored.name, "size": stored.size})
+        return marker
+
+    def _operation(self, job: Job, row: Resource) -> Any:
+        runtime = self._plane.runtimes[job.runtime]
+        answer = self._plane.apis[job.runtime].send(runtime.operation(row, self._plane.settings))
+        return _or_unseen(runtime.operated(answer))
+
+    def _sight(self, job: Job, row: Resource) -> Any:
+        runtime = self._plane.runtimes[job.runtime]
+        answer = self._plane.apis[job.runtime].send(runtime.look(row, self._plane.settings))
+        return _or_unseen(runtime.looked(answer))
+
+    def _remains(self, job: Job, row: Resource) -> Any:
+        runtime, api = self._plane.runtimes[job.runtime], self._plane.apis[job.runtime]
+        there = []
+        for remain in runtime.remains(row, self._plane.settings):
+            answer = api.send(remain.look)
+            if answer.ok:
+                there.append(remain.name)
+            elif answer.status != 404:
+                return _UNSEEN
+        return tuple(there)
+
+    def _fate(self, job: Job, row: Resource) -> Any:
+        runtime, api = self._plane.runtimes[job.runtime], self._plane.apis[job.runtime]
+        request = runtime.fate(row, self._plane.settings)
+        answers: list[ApiAnswer] = []
+        for _ in range(_MOST_PAGES):
+            answers.append(api.send(request))
+            token = answers[-1].body.get("nextPageToken")
+            if not token:
+                return _or_unseen(runtime.fated(row, answers))
+            request = replace(request, query={**request.query, "pageToken": token})
+        return _UNSEEN
+
+    def _serial(self, job: Job, row: Resource) -> Any:
+        runtime = self._plane.runtimes[job.runtime]
+        request = runtime.serial(row, self._plane.settings)
+        if request is None:
+            return None
+        answer = self._plane.apis[job.runtime].send(request)
+        if answer.status == 404:
+            return None
+        if not answer.ok:
+            return _UNSEEN
+        words = runtime.last_words(answer, row)
+        name = marker_object(job.job_key, row.nonce, 0, "terminal")
+        return words if words and parse_marker(name, words, self._plane.clock.now()) else None
+
+    def _summary(self, job: Job, row: Resource) -> Any:
+        """Read rank 0's summary: the only rank of a single VM. One that is not this nonce's, or not whole, is none."""
+        bucket, prefix = split_uri(job.plan.cells_uri)
+        body = self._plane.objects.read(
+            bucket, f"{prefix}/{row.nonce}/0.summary.json", limit=_MAX_SUMMARY_BYTES
+        )
+        return _parse_summary(body, row.nonce) if body else None
+
+    def _cells(self, job: Job, row: Resource) -> Cells | None:
+        bucket, prefix = split_uri(job.plan.cells_uri)
+        page = self._plane.objects.list(bucket, f"{prefix}/{row.nonce}/cells/", limit=_MOST_CELL_FILES)
+        return _count_cells(page)
+
+
+def split_uri(uri: str) -> tuple[str, str]:
+    """`gs://bucket/some/name` -> (`bucket`, `some/name`)."""
+    bucket, _, name = uri.removeprefix("gs://").partition("/")
+    return bucket, name
+
+
+def _or_unseen(thing: Any) -> Any:
+    return _UNSEEN if thing is None else thing
+
+
+def _started(stored: StoredObject | None) -> Marker | None:
+    """The object's being there is the message; its time is the storage server's."""
+    if stored is None or not 0 < stored.size <= MAX_MARKER_BYTES:
+        return None
+    return Marker(status=MarkerStatus.RUNNING, writer=Writer.GUEST, recorded_at=stored.created_at)
+
+
+def _parse_summary(body: bytes, nonce: str) -> Summary | None:
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict) or data.get("nonce") != nonce:
+        return None
+    counts = {key: count for key in _COUNTS if (count := _count(data.get(key))) is not None}
+    if len(counts) < len(_COUNTS):
+        return None
+    return Summary(**counts, complete=data.get("complete") is True, detail=data)
+
+
+def _count(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST_CELLS:
+        return None
+    return value
+
+
+def _count_cells(page: ObjectPage) -> Cells | None:
+    if not page.complete:
+        return None
+    files = [stored for stored in page.objects if _CELL_FILE.fullmatch(stored.name.rpartition("/")[2])]
+    return Cells(count=len(files), last_at=max((stored.created_at for stored in files), default=None))

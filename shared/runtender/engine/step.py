@@ -1,0 +1,286 @@
+"""`Engine.step`: where every event ends. Load, observe, decide, save, carry out, save.
+
+An event never carries authority: it only says where to look. Two engines stepping the same job at once are safe: each
+save is fenced, each create belongs to the invocation that saved its row.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+from runtender.decide import (
+    Context,
+    Decision,
+    Effect,
+    SendCreate,
+    SendDelete,
+    SendDeleteRemains,
+    Tombstone,
+    decide,
+    record_create,
+    record_delete,
+)
+from runtender.engine.observe import Observer
+from runtender.engine.plane import Plane
+from runtender.engine.saving import Loaded, Saver
+from runtender.errors import Conflict, RuntenderError
+from runtender.ids import gce_status_object, marker_object
+from runtender.model import Job, Phase, Resource, Run
+from runtender.observed import MarkerPair, Seen
+from runtender.wire.markers import parse_marker, plane_marker
+
+_LOG = logging.getLogger("runtender.engine")
+
+# A step moves a job through a few states at most; more rounds mean that something is wrong, and a tick will come.
+_MOST_ROUNDS = 24
+_POLL_S = (1.0, 2.0, 4.0, 5.0)
+_STEPS_AT_ONCE = 8
+
+
+class Engine:
+    """Steps jobs. One instance serves all events of a process; it keeps nothing between them."""
+
+    def __init__(self, plane: Plane) -> None:
+        self._plane = plane
+        self._observer = Observer(plane)
+        self._saver = Saver(plane)
+
+    def step(self, job_key: str, *, thorough: bool = False, wait: timedelta = timedelta()) -> Job | None:
+        """Look at a job and take it as far as it will go now.
+
+        `thorough` looks closely although the job is not due. `wait` is how long an open operation may be waited for.
+        Returns the job as saved last, None when there is no such job. Raises `Retryable` when the world could not
+        be reached in a way that only another try can mend.
+        """
+        loaded = self._saver.load(job_key)
+        if loaded is None:
+            _LOG.warning("no such job", extra={"job_key": job_key})
+            return None
+        walkthrough = _Step(self._plane, self._observer, self._saver, loaded, thorough=thorough, wait=wait)
+        return walkthrough.run()
+
+    def step_all(
+        self, job_keys: Iterable[str], *, thorough: bool = False, wait: timedelta = timedelta()
+    ) -> int:
+        """Step several jobs side by side; a job that fails is logged and left to its next tick. Returns failures."""
+        keys = list(job_keys)
+        if len(keys) <= 1:
+            return sum(self._safely(key, thorough, wait) for key in keys)
+        with ThreadPoolExecutor(max_workers=min(_STEPS_AT_ONCE, len(keys))) as pool:
+            return sum(pool.map(lambda key: self._safely(key, thorough, wait), keys))
+
+    def _safely(self, job_key: str, thorough: bool, wait: timedelta) -> bool:
+        try:
+            self.step(job_key, thorough=thorough, wait=wait)
+        except RuntenderError as error:
+            _LOG.error("step failed", extra={"job_key": job_key, "error": str(error)})
+            return True
+        return False
+
+
+class _Step:
+    """One invocation's way through one job."""
+
+    def __init__(
+        self,
+        plane: Plane,
+        observer: Observer,
+        saver: Saver,
+        loaded: Loaded,
+        *,
+        thorough: bool,
+        wait: timedelta,
+    ) -> None:
+        self._plane = plane
+        self._observer = observer
+        self._saver = saver
+        self._loaded = loaded
+        self._thorough = thorough
+        self._token = plane.clock.token()
+        self._wait_until = plane.clock.now() + wait
+        self._polls = 0
+
+    def run(self) -> Job:
+        for _ in range(_MOST_ROUNDS):
+            if not self._round():
+                break
+        return self._loaded.job
+
+    def _round(self) -> bool:
+        """Observe, decide, save, carry out; true when it is worth going round again at once."""
+        before, ctx = self._loaded.job, self._context()
+        if before.phase is Phase.DONE:
+            return False
+        seen = self._observer.see(before, ctx)
+        decision = decide(before, seen, ctx)
+        while decision.tombstones:
+            seen = self._write_tombstones(before, decision.tombstones, seen)
+            decision = decide(before, seen, ctx)
+        try:
+            self._save(before, decision)
+        except Conflict:
+            # Somebody else moved the job: this decision is void, what they left is looked at afresh.
+            reloaded = self._saver.load(before.job_key)
+            if reloaded is None:
+                return False
+            self._loaded = reloaded
+            return True
+        self._after_save(before, seen)
+        for effect in decision.effects:
+            self._carry_out(effect)
+        return decision.more or (decision.open_operation and self._poll())
+
+    def _context(self) -> Context:
+        now = self._plane.clock.now()
+        wake_at = self._loaded.job.wake_at
+        return Context(
+            now=now,
+            token=self._token,
+            plane=self._plane.settings.plane_id,
+            jitter=self._plane.clock.jitter(),
+            timing=self._plane.settings.timing,
+            thorough=self._thorough or (wake_at is not None and wake_at <= now),
+        )
+
+    def _save(self, before: Job, decision: Decision) -> None:
+        if decision.job != before:
+            self._loaded = self._saver.save(self._loaded, decision.job)
+            after = self._loaded.job
+            _LOG.info(
+                "job stepped",
+                extra={
+                    "job_key": after.job_key,
+                    "run_id": after.run_id,
+                    "phase": after.phase,
+                    "outcome": after.outcome,
+                    "reason": after.reason,
+                    "cause": after.history[-1].cause if len(after.history) != len(before.history) else "",
+                },
+            )
+
+    def _poll(self) -> bool:
+        """Wait for the open operation, within this handler's patience; true when it is done."""
+        row = self._loaded.job.live[-1]
+        while True:
+            pause = _POLL_S[min(self._polls, len(_POLL_S) - 1)] / self._plane.settings.time_scale
+            if self._plane.clock.now() + timedelta(seconds=pause) > self._wait_until:
+                return False
+            self._plane.clock.sleep(pause)
+            self._polls += 1
+            if self._observer.operation_is_done(self._loaded.job, row):
+                return True
+
+    def _write_tombstones(self, job: Job, tombstones: Iterable[Tombstone], seen: Seen) -> Seen:
+        """Write the plane's terminal markers; where a worker was faster, read what it wrote."""
+        markers = dict(seen.markers)
+        for tombstone in tombstones:
+            row = next(row for row in job.resources if row.nonce == tombstone.nonce)
+            markers[row.nonce] = self._write_tombstone(job, row, tombstone, markers.get(row.nonce))
+        return replace(seen, markers=markers)
+
+    def _write_tombstone(
+        self, job: Job, row: Resource, tombstone: Tombstone, pair: MarkerPair | None
+    ) -> MarkerPair:
+        now = self._plane.clock.now()
+        name = marker_object(job.job_key, row.nonce, 0, "terminal")
+        body = tombstone.words or plane_marker(
+            job, row, reason=tombstone.reason, detail=tombstone.detail, now=now
+        )
+        if not self._plane.objects.create(job.plan.status_bucket, name, body):
+            return self._observer.markers(job, row)
+        _LOG.info("tombstone", extra={"job_key": job.job_key, "nonce": row.nonce, "reason": tombstone.reason})
+        return replace(pair or MarkerPair(), terminal=parse_marker(name, body, now), terminal_stored=True)
+
+    def _after_save(self, before: Job, seen: Seen) -> None:
+        """Tell the world of a new outcome: the compatibility marker, and the notification of a settled run."""
+        after = self._loaded.job
+        if before.outcome is None and after.outcome is not None:
+            for nonce, pair in seen.markers.items():
+                if pair.terminal is not None and nonce == after.resources[-1].nonce:
+                    self._copy_marker(after, pair.terminal.body)
+        run = self._loaded.run
+        if run is not None and run.outcome is not None and run.notified_at is None:
+            self._notify(run)
+
+    def _copy_marker(self, job: Job, body: object) -> None:
+        """Nobody of ours reads this copy; older readers look there. Its failure changes nothing."""
+        name = gce_status_object(job.plan.name)
+        try:
+            self._plane.objects.put(job.plan.status_bucket, name, json.dumps(body, sort_keys=True).encode())
+        except RuntenderError as error:
+            _LOG.warning("marker copy failed", extra={"job_key": job.job_key, "error": str(error)})
+
+    def _notify(self, run: Run) -> None:
+        """Announce a settled run. It is tried again with each later save of the header until it was taken."""
+        message = {
+            "run_id": run.run_id,
+            "outcome": run.outcome,
+            "status": run.status,
+            "finished_at": run.finished_at.isoformat() if run.finished_at else None,
+            "labels": dict(run.labels),
+        }
+        attributes = {"run_id": run.run_id, "outcome": str(run.outcome)}
+        topic = self._plane.settings.notify_topic
+        try:
+            self._plane.topics.publish(topic, json.dumps(message, sort_keys=True).encode(), attributes)
+        except RuntenderError as error:
+            _LOG.warning("notification failed", extra={"run_id": run.run_id, "error": str(error)})
+            return
+        self._saver.mark_notified(run)
+
+    def _carry_out(self, effect: Effect) -> None:
+        row = next(row for row in self._loaded.job.resources if row.nonce == effect.nonce)
+        match effect:
+            case SendCreate():
+                self._create(row)
+            case SendDelete():
+                self._delete(row)
+            case SendDeleteRemains():
+                self._delete_remains(row)
+
+    def _create(self, row: Resource) -> None:
+        """Send a create, but only while it is surely ours to send: the API cannot fence it for us."""
+        now = self._plane.clock.now()
+        ours = row.token == self._token and row.until is not None
+        if not ours or row.until is None or row.until - now < self._plane.settings.timing.create_margin:
+            _LOG.warning("create not sent, too late", extra={"job_key": self._loaded.job.job_key})
+            return
+        job = self._loaded.job
+        runtime = self._plane.runtimes[job.runtime]
+        answer = self._plane.apis[job.runtime].send(runtime.create(job, row, self._plane.settings))
+        read = runtime.created(answer)
+        _LOG.info(
+            "create answered",
+            extra={
+                "job_key": job.job_key,
+                "location": row.location,
+                "status": answer.status,
+                "read": str(read)[:300],
+            },
+        )
+        ctx = self._context()
+        change = partial(record_create, nonce=row.nonce, answer=read, ctx=ctx)
+        self._loaded = self._saver.record(self._loaded, change)
+
+    def _delete(self, row: Resource) -> None:
+        job = self._loaded.job
+        runtime = self._plane.runtimes[job.runtime]
+        answer = self._plane.apis[job.runtime].send(runtime.delete(row, self._plane.settings))
+        read, ctx = runtime.deleted(answer), self._context()
+        change = partial(record_delete, nonce=row.nonce, answer=read, ctx=ctx)
+        self._loaded = self._saver.record(self._loaded, change)
+
+    def _delete_remains(self, row: Resource) -> None:
+        job = self._loaded.job
+        runtime = self._plane.runtimes[job.runtime]
+        for remain in runtime.remains(row, self._plane.settings):
+            answer = self._plane.apis[job.runtime].send(remain.delete)
+            read, ctx = runtime.deleted(answer), self._context()
+            change = partial(record_delete, nonce=row.nonce, answer=read, ctx=ctx)
+            self._loaded = self._saver.record(self._loaded, change)

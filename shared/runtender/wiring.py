@@ -1,0 +1,97 @@
+"""Where ports meet adapters: chosen once per process, by SF_BACKEND (google | embedded).
+
+Every import of a client is inside the function that needs it, so that an entry point loads only what it uses. The
+embedded backend belongs to the local cloud and is not in the deployed bundle.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from runtender.engine.plane import Plane
+from runtender.errors import Rejected
+from runtender.gcp.clock import SystemClock
+from runtender.gcp.compute import COMPUTE_URL, RestApi
+from runtender.gcp.session import HttpSession
+from runtender.gcp.storage import STORAGE_URL, StorageObjects
+from runtender.ports import Api, Clock, Objects, Store, Topics
+from runtender.runtimes.gce_vm import GceVm
+from runtender.settings import Settings
+
+
+def settings() -> Settings:
+    """Read the settings of this process; raises `Rejected` naming every variable that is missing or wrong."""
+    return Settings.from_env(os.environ)
+
+
+def clock() -> Clock:
+    """Return the machine's clock."""
+    return SystemClock()
+
+
+def store(of: Settings) -> Store:
+    """Return the document store: Firestore, or the local cloud's file."""
+    if of.backend == "embedded":
+        from runtender.local.store import SqliteStore  # noqa: PLC0415 - not in the deployed bundle
+
+        return SqliteStore(Path(_local_address("SF_STORE_PATH")))
+    from runtender.gcp.firestore import FirestoreStore  # noqa: PLC0415 - the embedded backend needs no grpc
+
+    return FirestoreStore(of.project)
+
+
+def topics(of: Settings) -> Topics:
+    """Return the publisher: Pub/Sub, or the local cloud's dispatcher."""
+    if of.backend == "embedded":
+        from runtender.local.publisher import LocalTopics  # noqa: PLC0415 - not in the deployed bundle
+
+        return LocalTopics(of.project, _local_address("SF_TOPICS_ENDPOINT"))
+    from runtender.gcp.pubsub import PubSubTopics  # noqa: PLC0415 - cold start
+
+    return PubSubTopics(of.project)
+
+
+def objects(of: Settings) -> Objects:
+    """Return Cloud Storage, or its stand-in at STORAGE_EMULATOR_HOST (the official clients' own variable)."""
+    url = os.environ.get("STORAGE_EMULATOR_HOST", "") or STORAGE_URL
+    return StorageObjects(_session(url, STORAGE_URL), url, clock=clock(), timeout=of.timing.http_timeout)
+
+
+def compute(of: Settings) -> Api:
+    """Return Compute Engine, or its stand-in at SF_COMPUTE_ENDPOINT."""
+    url = os.environ.get("SF_COMPUTE_ENDPOINT", "") or COMPUTE_URL
+    return RestApi(_session(url, COMPUTE_URL), url, clock=clock(), timeout=of.timing.http_timeout)
+
+
+def plane() -> Plane:
+    """Wire the whole plane from the environment."""
+    of = settings()
+    return Plane(
+        settings=of,
+        store=store(of),
+        objects=objects(of),
+        topics=topics(of),
+        clock=clock(),
+        runtimes={"gce": GceVm()},
+        apis={"gce": compute(of)},
+    )
+
+
+def _session(url: str, google: str) -> HttpSession:
+    """Sign what goes to Google, and nothing that goes to a stand-in."""
+    if url == google:
+        from runtender.gcp.session import google_session  # noqa: PLC0415 - the local cloud has no credentials
+
+        return google_session()
+    import requests  # noqa: PLC0415 - the same
+
+    return requests.Session()
+
+
+def _local_address(name: str) -> str:
+    value = os.environ.get(name, "")
+    if not value:
+        remedy = "start the local cloud with `runtender local up`, and take its variables from `runtender local env`"
+        raise Rejected.because(name, "is not set although SF_BACKEND is embedded", remedy)
+    return value
