@@ -1,7 +1,7 @@
 """The embedded store: what Firestore is in the cloud, as one SQLite file, or in memory for simulations.
 
 Functions, command line and simulators of a local cloud open the same file from several processes. Both stores
-keep Firestore's rules (`gcp.documents`) and one of their own: a write that changes nothing changes the stamp too.
+keep Firestore's rules (`gcp.documents`). Unlike there, a write that changes nothing changes the stamp too.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _WATCH_INTERVAL_S = 0.05
 # `gcp.documents` reserves names of this form, so no document has a map that looks like one of our datetimes.
 _MOMENT = "__datetime__"
 
-# The index over `wake_at` makes the due query blind to jobs at rest. The counter gives each write of any document
-# its own stamp: a deleted and recreated one never gets an old stamp back.
+# The index over `wake_at` makes the due query blind to jobs at rest. The counter gives each write of any
+# document its own stamp: a deleted and recreated one never gets an old stamp back.
 _SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS documents (
     path TEXT PRIMARY KEY, collection TEXT NOT NULL, stamp INTEGER NOT NULL, body TEXT NOT NULL

@@ -1,0 +1,79 @@
+"""Signed HTTP sessions for Google's REST APIs.
+
+A session is cheap to make: credentials are looked up at the first call, because an idle tick calls no API and should
+not ask the metadata server for a token.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import google.auth
+import requests
+from google.auth.exceptions import GoogleAuthError
+from google.auth.transport.requests import AuthorizedSession
+from requests.adapters import HTTPAdapter
+
+CLOUD_PLATFORM = "https://www.googleapis.com/auth/cloud-platform"
+# A function serves a few events at once, and each of them a few calls.
+_POOLED_CONNECTIONS = 16
+
+
+class HttpSession(Protocol):
+    """What the adapters use of `requests.Session`; a plain one serves where nothing is signed."""
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        data: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: tuple[float, float] | None = None,
+    ) -> requests.Response:
+        """Send one request; `timeout` is for connecting and for reading. Raises `requests.RequestException`."""
+
+
+def google_session(scopes: Sequence[str] = (CLOUD_PLATFORM,)) -> HttpSession:
+    """Return a session that signs with the application default credentials. Safe for many threads."""
+    return _GoogleSession(tuple(scopes))
+
+
+class _GoogleSession:
+    def __init__(self, scopes: tuple[str, ...]) -> None:
+        self._scopes = scopes
+        self._lock = threading.Lock()
+        self._made: AuthorizedSession | None = None
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        data: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: tuple[float, float] | None = None,
+    ) -> requests.Response:
+        sent = dict(headers or {})
+        # Over all: fetching a token, sending, and once more after a 401.
+        allowed = sum(timeout) if timeout else None
+        try:
+            response: requests.Response = self._session().request(  # type: ignore[no-untyped-call]
+                method, url, params=params, data=data, headers=sent, timeout=timeout, max_allowed_time=allowed
+            )
+        except GoogleAuthError as error:
+            # Nothing was sent; for the caller that is a connection which did not come about.
+            raise requests.ConnectionError(f"no credentials for {url}: {error}") from error
+        return response
+
+    def _session(self) -> AuthorizedSession:
+        with self._lock:
+            if self._made is None:
+                credentials, _project = google.auth.default(scopes=self._scopes)
+                self._made = AuthorizedSession(credentials)  # type: ignore[no-untyped-call]
+                self._made.mount("https://", HTTPAdapter(pool_maxsize=_POOLED_CONNECTIONS))
+            return self._made
