@@ -30,7 +30,7 @@ def select_models(reader: FieldReader, config: RunConfig, request: SubmitRequest
         if (not request.families or FAMILY_OF[model] in request.families)
         and (not request.models or model in request.models)
     )
-    if not selected:
+    if not selected and not (reader.blames("families") or reader.blames("models")):
         reader.fault("models", "no model of the config is left", "widen `families` or `models`")
     for family in request.overrides:
         reader.known(family, pool_families(selected), f"overrides.{family}", "a family of this run")

@@ -1,0 +1,80 @@
+"""Builders: a config, a message and settings that are right; a test says only what it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from runtender.forecast.config import RunConfig, parse_config
+from runtender.model import Placement, SubmitRequest
+from runtender.settings import Settings
+
+ConfigJson = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def config_json() -> ConfigJson:
+    """A run config as its sender writes it; keyword arguments replace top-level fields."""
+
+    def build(**fields: Any) -> dict[str, Any]:
+        return {
+            "run_name": "Flights",
+            "data": {"source_table": "gs://panels/flights.csv"},
+            "models": ["theta", "autoets"],
+            "python_runtime": "gce",
+            **fields,
+        }
+
+    return build
+
+
+@pytest.fixture
+def a_config(config_json: ConfigJson) -> Callable[..., RunConfig]:
+    """A validated run config; keyword arguments replace top-level fields."""
+    return lambda **fields: parse_config(config_json(**fields))
+
+
+@pytest.fixture
+def a_request() -> Callable[..., SubmitRequest]:
+    """A submit message that brings all it needs."""
+
+    def build(**fields: Any) -> SubmitRequest:
+        staged = {
+            "image": "europe-docker.pkg.dev/p/r/worker:1",
+            "package_uri": "gs://code/runs/worker-12ab34cd.zip",
+        }
+        return SubmitRequest(
+            **{"request_id": "r-1", "published_at": datetime(2025, 3, 1, tzinfo=UTC), **staged, **fields}
+        )
+
+    return build
+
+
+@pytest.fixture
+def a_plane() -> Callable[..., Settings]:
+    """Settings of a plane that can make VMs; arguments are further variables."""
+
+    def build(**variables: str) -> Settings:
+        base: Mapping[str, str] = {
+            "SF_PROJECT_ID": "p",
+            "SF_CODE_BUCKET": "code",
+            "SF_WAREHOUSE_URI": "gs://wh/warehouse",
+            "SF_COMPUTE_SA": "worker@p.iam.gserviceaccount.com",
+            "SF_SUBNETWORK_URI": "projects/p/regions/us-central1/subnetworks/s",
+        }
+        return Settings.from_env({**base, **variables})
+
+    return build
+
+
+@pytest.fixture
+def zones() -> tuple[Placement, ...]:
+    """Two placements of the home region."""
+    subnet = "projects/p/regions/us-central1/subnetworks/s"
+    return tuple(
+        Placement(region="us-central1", zone=f"us-central1-{letter}", subnetwork_uri=subnet)
+        for letter in "ab"
+    )
