@@ -118,7 +118,8 @@ def first_missed(row: Resource, sight: Sight, now: datetime) -> datetime | None:
 
 def stopped_early(row: Resource, pair: MarkerPair, sight: Sight, ctx: Context) -> bool:
     """True when a VM is stopping within a minute of its creation without a word: how a late stock-out looks."""
-    if pair.started is not None or pair.terminal_stored or not isinstance(sight, Present):
+    spoke = pair.started is not None or (pair.terminal_stored and not is_disarmed(pair))
+    if spoke or not isinstance(sight, Present):
         return False
     if sight.state not in {LiveState.ENDING, LiveState.ENDED}:
         return False
@@ -164,6 +165,11 @@ def summary_decides(job: Job, marker: Marker) -> bool:
     if marker.writer is Writer.PLANE:
         return marker.reason is Reason.SETTLED_BY_SUMMARY
     return marker.status is MarkerStatus.SUCCEEDED
+
+
+def is_disarmed(pair: MarkerPair) -> bool:
+    """True when the plane's own marker only forbids a late worker to start."""
+    return pair.terminal is not None and pair.terminal.writer is Writer.PLANE and pair.terminal.reason is None
 
 
 def started_deadline(started: Marker, job: Job) -> datetime:

@@ -18,7 +18,7 @@ from runtender.decide.decision import (
     is_settled,
     may_have_worker,
 )
-from runtender.decide.endings import is_missing, is_overdue, stopped_early, summary_decides
+from runtender.decide.endings import is_disarmed, is_missing, is_overdue, stopped_early, summary_decides
 from runtender.model import Job, Phase, Resource, ResourceState, SubmitKind
 from runtender.observed import Absent, MarkerPair, Present, Seen
 
@@ -33,8 +33,9 @@ def wanted(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
     if may_have_worker(row) and row.nonce not in seen.markers:
         return (Look(LookKind.MARKERS, row.nonce),)
     pair = seen.markers.get(row.nonce, MarkerPair())
-    if pair.terminal is not None and summary_decides(job, pair.terminal):
-        return _unseen(seen, Look(LookKind.SUMMARY, row.nonce))
+    if pair.terminal is not None and not is_disarmed(pair):
+        needed = summary_decides(job, pair.terminal)
+        return _unseen(seen, Look(LookKind.SUMMARY, row.nonce)) if needed else ()
     if abandoned(row):
         return _teardown(row, seen, ctx)
     if row.state is ResourceState.INTENDED:

@@ -24,6 +24,7 @@ from runtender.decide.endings import (
     Ending,
     boot_deadline,
     first_missed,
+    is_disarmed,
     started_deadline,
     stopped_early,
     wish_to_end,
@@ -96,17 +97,13 @@ def _decide(job: Job, seen: Seen, ctx: Context) -> Decision:
     settled = settle_by_marker(job, row, pair, seen, ctx)
     if settled is not None:
         return Decision(job=settled)
-    if pair.terminal is not None and not may_end_otherwise(pair):
+    if pair.terminal is not None and not is_disarmed(pair):
+        # Only its summary is missing: a valid terminal marker is the one way to end.
         return Decision(job=job)
     ending = wish_to_end(job, row, pair, seen, ctx)
     if ending is not None:
         return end(job, row, pair, ending, ctx)
     return _by_state(job, row, pair, seen, ctx)
-
-
-def may_end_otherwise(pair: MarkerPair) -> bool:
-    """A valid terminal marker that settles is the only way to end, even while its summary cannot be read yet."""
-    return pair.terminal is None or pair.terminal.reason is None
 
 
 def _by_state(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Decision:

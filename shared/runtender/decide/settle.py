@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from runtender.decide.decision import Context, Decision, Tombstone, may_have_worker, moved
-from runtender.decide.endings import OUTCOME_BY_REASON, Ending, summary_decides
+from runtender.decide.endings import OUTCOME_BY_REASON, Ending, is_disarmed, summary_decides
 from runtender.model import (
     Cleanup,
     CleanupState,
@@ -39,11 +39,6 @@ def settle_by_marker(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx:
     cause = f"terminal marker {marker.status} by {marker.writer}"
     settled = settle(job, ctx, outcome=outcome, reason=reason, detail=detail, cause=cause)
     return replace(settled, summary=summary or job.summary, phases=_phase_times(row, pair, marker))
-
-
-def is_disarmed(pair: MarkerPair) -> bool:
-    """True when the plane's own marker only forbids a late worker to start."""
-    return pair.terminal is not None and pair.terminal.writer is Writer.PLANE and pair.terminal.reason is None
 
 
 def end(job: Job, row: Resource | None, pair: MarkerPair, ending: Ending, ctx: Context) -> Decision:
