@@ -34,7 +34,7 @@ class CoreAdapter(HTTPAdapter):
         if answer.status == 0:
             raise requests.ConnectionError("the connection broke before an answer came", request=request)
         raw = RawResponse(
-            body=BytesIO(answer.body),
+            body=BytesIO(b"" if request.method == "HEAD" else answer.body),
             headers=dict(answer.headers),
             status=answer.status,
             preload_content=False,

@@ -1,0 +1,123 @@
+"""The REST face of the simulated Pub/Sub: publish, pull and acknowledge, in Google's shapes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from runtender.local.http import Faults, HttpRequest, HttpResponse, google_error, json_response, no_faults
+from runtender.local.topics.core import (
+    MAX_MESSAGE_BYTES,
+    TopicsCore,
+    UnknownName,
+    Unpublishable,
+    check_message,
+)
+from runtender.local.topics.messages import Delivery
+
+# As Pub/Sub's own limit of one publish request.
+_MAX_REQUEST_BYTES = MAX_MESSAGE_BYTES * 4 // 3 + 1_000_000
+_MOST_PULLED = 1000
+_PATH = re.compile(
+    r"/v1/projects/(?P<project>[^/]+)/(?P<kind>topics|subscriptions)/(?P<name>[^/:]+):(?P<verb>\w+)"
+)
+
+
+class TopicsApi:
+    """Answers REST calls from a core. `faults` sees each with its method id (`pubsub.topics.publish`)."""
+
+    def __init__(self, core: TopicsCore, faults: Faults = no_faults) -> None:
+        self._core = core
+        self._faults = faults
+        self._methods = {
+            "topics:publish": ("pubsub.topics.publish", self._publish),
+            "subscriptions:pull": ("pubsub.subscriptions.pull", self._pull),
+            "subscriptions:acknowledge": ("pubsub.subscriptions.acknowledge", self._acknowledge),
+        }
+
+    def handle(self, request: HttpRequest, now: datetime) -> HttpResponse:
+        """Answer one call."""
+        match = _PATH.fullmatch(request.path)
+        method = self._methods.get(f"{match['kind']}:{match['verb']}") if match else None
+        if match is None or method is None or request.method != "POST":
+            return _error(404, "NOT_FOUND", f"no method at {request.method} {request.path}")
+        method_id, call = method
+        fault = self._faults(method_id, request)
+        if fault is not None and not fault.applied:
+            return fault.answer
+        try:
+            answer = call(match["name"], _document(request), now)
+        except UnknownName as unknown:
+            answer = _error(404, "NOT_FOUND", f"Resource not found (resource={unknown}).")
+        except Unpublishable as problem:
+            answer = _error(400, "INVALID_ARGUMENT", str(problem))
+        return fault.answer if fault is not None else answer
+
+    def _publish(self, topic: str, document: Mapping[str, Any], now: datetime) -> HttpResponse:
+        messages = [_message(message) for message in _list(document, "messages")]
+        if not messages:
+            raise Unpublishable("The value for message_count is too small. You passed 0 in the request.")
+        # All or none: a batch with one bad message is refused whole.
+        for body, attributes in messages:
+            check_message(body, attributes)
+        ids = [self._core.publish(topic, body, attributes, now) for body, attributes in messages]
+        return json_response(200, {"messageIds": ids})
+
+    def _pull(self, subscription: str, document: Mapping[str, Any], now: datetime) -> HttpResponse:
+        limit = document.get("maxMessages", 0)
+        if not isinstance(limit, int) or limit < 1:
+            raise Unpublishable(f"Invalid maxMessages: {limit!r}.")
+        pulled = self._core.pull(subscription, min(limit, _MOST_PULLED), now)
+        return json_response(200, {"receivedMessages": [_received(one) for one in pulled]} if pulled else {})
+
+    def _acknowledge(self, subscription: str, document: Mapping[str, Any], now: datetime) -> HttpResponse:
+        # Reading it also refuses a subscription that is not there.
+        self._core.due(now, subscription)
+        for ack_id in _list(document, "ackIds"):
+            self._core.ack(str(ack_id))
+        return json_response(200, {})
+
+
+def _document(request: HttpRequest) -> Mapping[str, Any]:
+    if len(request.body) > _MAX_REQUEST_BYTES:
+        raise Unpublishable(f"Request payload size exceeds the limit: {_MAX_REQUEST_BYTES} bytes.")
+    try:
+        document = request.json()
+    except ValueError as error:
+        raise Unpublishable("Invalid JSON payload received.") from error
+    if not isinstance(document, dict):
+        raise Unpublishable("Invalid JSON payload received: not an object.")
+    return document
+
+
+def _list(document: Mapping[str, Any], key: str) -> list[Any]:
+    value = document.get(key, [])
+    if not isinstance(value, list):
+        raise Unpublishable(f"Invalid value at '{key}': not a list.")
+    return value
+
+
+def _message(message: Any) -> tuple[bytes, dict[str, str]]:
+    if not isinstance(message, dict):
+        raise Unpublishable("Invalid value at 'messages': not an object.")
+    try:
+        body = base64.b64decode(message.get("data", ""), validate=True)
+    except (binascii.Error, ValueError, TypeError) as error:
+        raise Unpublishable("Invalid value at 'messages.data': Base64 decoding failed.") from error
+    attributes = message.get("attributes", {})
+    if not isinstance(attributes, dict) or not all(isinstance(value, str) for value in attributes.values()):
+        raise Unpublishable("Invalid value at 'messages.attributes': values must be strings.")
+    return body, attributes
+
+
+def _received(delivery: Delivery) -> dict[str, Any]:
+    return {"ackId": delivery.ack_id, "message": delivery.message.resource()}
+
+
+def _error(status: int, word: str, message: str) -> HttpResponse:
+    reason = "notFound" if status == 404 else "badRequest"
+    return google_error(status, reason, message, word=word)
