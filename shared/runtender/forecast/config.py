@@ -6,6 +6,7 @@ worker's business (see `blocks`) may hold what the plane does not know.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -171,6 +172,7 @@ _LEGACY: Mapping[str, Kind] = {
 def parse_config(raw: Mapping[str, Any]) -> RunConfig:
     """Read a run config; raises `Rejected` with every fault, each naming its field and what to write."""
     reader = FieldReader()
+    reader.refuse_depth(raw)
     fields = reader.fields(raw, "", _CONFIG, required=("run_name", "data", "models"))
     needed = ("source_table",) if "data" in fields else ()
     data = reader.fields(fields.get("data", {}), "data", _DATA, required=needed)
@@ -192,7 +194,7 @@ def _models(reader: FieldReader, models: tuple[str, ...]) -> tuple[str, ...]:
     known = tuple(
         m for i, m in enumerate(models) if reader.known(m, FAMILY_OF, f"models[{i}]", "a known model")
     )
-    for model in dict.fromkeys(m for m in models if models.count(m) > 1):
+    for model in (name for name, times in Counter(models).items() if times > 1):
         reader.fault("models", f"{shown(model)} is listed more than once", "list each model once")
     return known
 

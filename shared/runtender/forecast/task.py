@@ -9,7 +9,14 @@ from typing import Any
 
 from runtender import ids
 from runtender.forecast import machines
-from runtender.forecast.terms import SERVED_RUNTIMES, check_deployment, choose_hardware, spans_for, vm_plan
+from runtender.forecast.terms import (
+    SERVED_RUNTIMES,
+    Hardware,
+    check_deployment,
+    choose_hardware,
+    spans_for,
+    vm_plan,
+)
 from runtender.forecast.validation import (
     FieldReader,
     Kind,
@@ -20,6 +27,7 @@ from runtender.forecast.validation import (
     shown,
     text,
     whole,
+    word,
 )
 from runtender.model import JobPlan, Placement, SubmitRequest, WalkPolicy
 from runtender.settings import Settings
@@ -32,8 +40,8 @@ _OWN_ENV = "SF_"
 _TASK: Mapping[str, Kind] = {
     "name": text(128),
     "image": optional(text()),
-    "command": list_of(Kind("a text", lambda v: isinstance(v, str))),
-    "args": list_of(Kind("a text", lambda v: isinstance(v, str))),
+    "command": list_of(word()),
+    "args": list_of(word()),
     "env": block(),
     "workers": whole(),
     "hardware": choice("cpu", "gpu"),
@@ -64,6 +72,7 @@ class TaskConfig:
 def parse_task(raw: Mapping[str, Any]) -> TaskConfig:
     """Read a task's config; raises `Rejected` with every fault, each naming its field and what to write."""
     reader = FieldReader()
+    reader.refuse_depth(raw)
     fields = reader.fields(raw, "", _TASK, required=("name",))
     _check_env(reader, fields.get("env", {}))
     words = [*fields.get("command", ()), *fields.get("args", ()), *map(str, fields.get("env", {}).values())]
@@ -94,15 +103,7 @@ def plan_task(
     image = task.image or request.image or settings.container_image
     if not image:
         reader.fault("image", "is missing", "write the container image to run")
-    hardware = choose_hardware(
-        reader,
-        "config",
-        hardware=task.hardware,
-        gpu_type=task.gpu_type,
-        count=task.accelerator_count,
-        default_machine=machines.AUTO,
-        machine_type=task.machine_type,
-    )
+    hardware = _hardware(reader, task)
     spans = spans_for(reader, settings, request.limits, walk, on_gpu=task.hardware == "gpu")
     if hardware is None:
         raise reader.rejection()
@@ -121,14 +122,28 @@ def plan_task(
     return replace(plan, command=task.command, args=task.args, env=task.env, slot_cores=cores)
 
 
+def _hardware(reader: FieldReader, task: TaskConfig) -> Hardware | None:
+    if task.gpu_type and task.hardware == "cpu":
+        reader.fault("config.gpu_type", "the hardware is cpu", 'leave it out, or write "hardware": "gpu"')
+    return choose_hardware(
+        reader,
+        "config",
+        hardware=task.hardware,
+        gpu_type=task.gpu_type,
+        count=task.accelerator_count,
+        default_machine=machines.AUTO,
+        machine_type=task.machine_type,
+    )
+
+
 def _check_env(reader: FieldReader, env: Mapping[str, Any]) -> None:
     for name, value in env.items():
         if not _ENV_NAME.fullmatch(name) or name.startswith(_OWN_ENV):
             reader.fault(
                 f"env.{name}", "is not a name to use", "use letters, digits and _; SF_ is the plane's"
             )
-        if not isinstance(value, str) or "\x00" in value:
-            reader.fault(f"env.{name}", f"{shown(value)} is not a text", "write a string")
+        if not word().accepts(value):
+            reader.fault(f"env.{name}", f"{shown(value)} is not accepted", f"it must be {word().expects}")
 
 
 def _check_request(reader: FieldReader, task: TaskConfig, request: SubmitRequest) -> None:

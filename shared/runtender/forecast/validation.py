@@ -17,6 +17,11 @@ from typing import Any
 from runtender.errors import Fault, Rejected
 
 _SHOWN = 80
+_LONGEST_PATH = 200
+# A document with more faults than anybody reads at once is mostly noise, and each costs a search for a name.
+_MOST_FAULTS = 50
+# Deeper than any config, and far from where Python's own recursion ends.
+_DEEPEST = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +47,13 @@ class FieldReader:
         return any(fault.field == path or fault.field.startswith(f"{path}.") for fault in self._faults)
 
     def fault(self, field: str, problem: str, remedy: str = "") -> None:
-        """Keep one fault; the same one found twice is kept once."""
-        fault = Fault(field=field, problem=problem, remedy=remedy)
-        if fault not in self._faults:
-            self._faults.append(fault)
+        """Keep one fault; the same one found twice is kept once, and no more than 50 are."""
+        fault = Fault(field=field[:_LONGEST_PATH], problem=problem, remedy=remedy)
+        if self._full or fault in self._faults:
+            return
+        self._faults.append(fault)
+        if len(self._faults) == _MOST_FAULTS:
+            self._faults.append(Fault(field="", problem="there are more faults", remedy="mend these first"))
 
     def fields(
         self, raw: object, path: str, kinds: Mapping[str, Kind], *, required: Iterable[str] = ()
@@ -63,11 +71,22 @@ class FieldReader:
             if self._is_right(name, value, _join(path, name), kinds)
         }
 
+    def refuse_depth(self, raw: object) -> None:
+        """Raise `Rejected` for a document nested so deeply that reading it could end the interpreter."""
+        layer = [raw]
+        for _ in range(_DEEPEST):
+            layer = [item for value in layer for item in _items(value)]
+        if layer:
+            self.fault("config", f"is nested deeper than {_DEEPEST} levels", "write it flatter")
+            self.finish()
+
     def known(self, name: str, names: Iterable[str], field: str, what: str) -> bool:
         """Tell whether `name` is one of `names`; if not, keep a fault that offers the nearest one."""
         choices = tuple(names)
         if name in choices:
             return True
+        if self._full:
+            return False
         self.fault(field, f"{shown(name)} is not {what}", nearest(name, choices))
         return False
 
@@ -79,6 +98,10 @@ class FieldReader:
     def rejection(self) -> Rejected:
         """Return the error that carries every fault found so far."""
         return Rejected(self._faults)
+
+    @property
+    def _full(self) -> bool:
+        return len(self._faults) >= _MOST_FAULTS
 
     def _is_right(self, name: str, value: object, field: str, kinds: Mapping[str, Kind]) -> bool:
         if not self.known(name, kinds, field, "a known field"):
@@ -108,6 +131,11 @@ def text(longest: int = 1024) -> Kind:
         f"a text of at most {longest} characters",
         lambda v: _is_text(v) and bool(v.strip()) and len(v) <= longest,
     )
+
+
+def word() -> Kind:
+    """Take any string that a process can be given as an argument."""
+    return Kind("a text without NUL", lambda v: _is_text(v) and "\x00" not in v)
 
 
 def flag() -> Kind:
@@ -184,6 +212,12 @@ def parameter() -> Kind:
 
 def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
+
+
+def _items(value: object) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _is_whole(value: object) -> bool:

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from runtender.errors import Rejected
 from runtender.forecast.config import RunConfig, parse_config
-from runtender.model import Placement, SubmitRequest
+from runtender.forecast.plan import plan_run
+from runtender.model import Placement, SubmitRequest, WalkPolicy
 from runtender.settings import Settings
 
 ConfigJson = Callable[..., dict[str, Any]]
@@ -78,3 +80,32 @@ def zones() -> tuple[Placement, ...]:
         Placement(region="us-central1", zone=f"us-central1-{letter}", subnetwork_uri=subnet)
         for letter in "ab"
     )
+
+
+@pytest.fixture
+def plan(a_config, a_request, a_plane, zones):
+    """Plan a run; `request` and `variables` change the message and the plane, other arguments the config."""
+
+    def build(*, request=None, variables=None, walk=None, attempts=None, **config):
+        return plan_run(
+            a_config(**config),
+            a_request(**(request or {})),
+            a_plane(**(variables or {})),
+            placements=zones,
+            walk=walk or WalkPolicy(),
+            attempts=attempts,
+        )
+
+    return build
+
+
+@pytest.fixture
+def faults(plan):
+    """The faults of a run that is refused, by field."""
+
+    def build(**arguments):
+        with pytest.raises(Rejected) as rejected:
+            plan(**arguments)
+        return {fault.field: fault for fault in rejected.value.faults}
+
+    return build

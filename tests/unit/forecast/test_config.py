@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runtender.errors import Fault, Rejected
 from runtender.forecast.blocks import FamilyOverride, PanelData
@@ -224,3 +228,46 @@ def test_a_fault_in_an_old_name_is_reported_under_it(config_json):
 def test_a_family_override_says_only_what_it_changes(a_config):
     config = a_config(compute={"families": {"ml": {"machine_type": "c2-standard-8", "workers": None}}})
     assert config.compute.families == {"ml": FamilyOverride(machine_type="c2-standard-8")}
+
+
+NAMES = st.sampled_from(
+    "run_name data models compute model_params features hierarchy source_table families capacity profile "
+    "workers enabled gpu_type ml gce theta x".split()
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | NAMES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_whatever_json_comes_it_is_read_or_rejected(raw):
+    with suppress(Rejected):
+        parse_config(raw)
+
+
+@given(st.dictionaries(NAMES, JSON, max_size=4))
+def test_whatever_stands_in_the_compute_block_it_is_read_or_rejected(compute):
+    raw = {"run_name": "r", "data": {"source_table": "t"}, "models": ["theta", "tide"], "compute": compute}
+    with suppress(Rejected):
+        parse_config(raw)
+
+
+def test_nobody_reads_more_than_fifty_faults(config_json):
+    raw = config_json(**{f"field_{number}": 1 for number in range(5000)})
+    with pytest.raises(Rejected) as rejected:
+        parse_config(raw)
+    assert len(rejected.value.faults) == 51
+    assert rejected.value.faults[-1].problem == "there are more faults"
+
+
+def test_a_document_without_bottom_is_refused_before_it_is_read(config_json):
+    bottomless: list[object] = []
+    for _ in range(5000):
+        bottomless = [bottomless]
+    assert list(faults_of(config_json(backtest={"x": bottomless}))) == ["config"]
+
+
+def test_an_endless_name_does_not_make_an_endless_message(config_json):
+    assert len(str(faults_of(config_json(**{"x" * 100_000: 1})).popitem()[1])) < 600

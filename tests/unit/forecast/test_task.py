@@ -68,6 +68,7 @@ def test_equal_tasks_are_one_run_and_other_arguments_another():
         pytest.param({"name": ""}, "name", id="no name"),
         pytest.param({"command": "sh"}, "command", id="a command in one text"),
         pytest.param({"args": [1]}, "args", id="an argument that is no text"),
+        pytest.param({"args": ["a\x00b"]}, "args", id="an argument that would end early"),
         pytest.param({"env": {"A": 1}}, "env.A", id="a value that is no text"),
         pytest.param({"env": {"A-B": "1"}}, "env.A-B", id="no name of a variable"),
         pytest.param({"env": {"SF_NONCE": "1"}}, "env.SF_NONCE", id="a variable of the plane"),
@@ -89,6 +90,7 @@ def test_a_task_that_cannot_be_is_refused_by_field(change, field):
         pytest.param({"runtime": "gke"}, "runtime", id="a runtime that is not served"),
         pytest.param({"workers": 2}, "workers", id="two VMs"),
         pytest.param({"hardware": "gpu"}, "config.gpu_type", id="acceptance-Z18 task"),
+        pytest.param({"gpu_type": "L4"}, "config.gpu_type", id="a GPU type on cpu"),
         pytest.param(
             {"machine_type": "g2-standard-8"}, "config.machine_type", id="a GPU machine without a GPU"
         ),
