@@ -44,9 +44,9 @@ def store(of: Settings) -> Store:
 def topics(of: Settings) -> Topics:
     """Return the publisher: Pub/Sub, or the local cloud's dispatcher."""
     if of.backend == "embedded":
-        from runtender.local.publisher import LocalTopics  # noqa: PLC0415 - not in the deployed bundle
+        from runtender.local.publisher import EmbeddedTopics  # noqa: PLC0415 - not in the deployed bundle
 
-        return LocalTopics(of.project, _local_address("SF_TOPICS_ENDPOINT"))
+        return EmbeddedTopics(_local_address("SF_TOPICS_ENDPOINT"), of.project)
     from runtender.gcp.pubsub import PubSubTopics  # noqa: PLC0415 - cold start
 
     return PubSubTopics(of.project)
@@ -86,7 +86,10 @@ def _session(url: str, google: str) -> HttpSession:
         return google_session()
     import requests  # noqa: PLC0415 - the same
 
-    return requests.Session()
+    session = requests.Session()
+    # A proxy or a .netrc of the environment has no business on the loopback address.
+    session.trust_env = False
+    return session
 
 
 def _local_address(name: str) -> str:

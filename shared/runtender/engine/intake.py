@@ -77,15 +77,15 @@ class Intake:
 
     def _submit(self, request: SubmitRequest) -> Receipt:
         for _ in range(_MOST_RACES):
-            known = self._plane.store.get(request_path(request_document_id(request.request_id)))
-            if known is not None:
-                return _answer_again(known)
             acceptance = self._acceptor.accept(request)
             row = self._row(request, acceptance.state, run_id=acceptance.run_id, errors=acceptance.notes)
             try:
                 self._plane.store.commit([row, *acceptance.writes])
             except Conflict:
-                # The same message, or another one for this run, was faster: look again.
+                # The same message, or another one for this run, was faster.
+                known = self._plane.store.get(row.path)
+                if known is not None:
+                    return _answer_again(known)
                 continue
             return _receipt(acceptance)
         raise Retryable(f"run of request {request.request_id!r} is submitted by many at once")

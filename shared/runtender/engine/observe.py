@@ -20,6 +20,7 @@ from runtender.model import Cells, Job, Marker, MarkerStatus, Resource, Summary,
 from runtender.observed import MarkerPair, Seen
 from runtender.ports import ApiAnswer, ObjectPage, StoredObject
 from runtender.wire.markers import MAX_MARKER_BYTES, parse_marker
+from runtender.worker.layout import CELLS_FOLDER, summary_object
 
 _LOG = logging.getLogger("runtender.engine")
 
@@ -151,14 +152,15 @@ class Observer:
     def _summary(self, job: Job, row: Resource) -> Any:
         """Read rank 0's summary: the only rank of a single VM. One that is not this nonce's, or not whole, is none."""
         bucket, prefix = split_uri(job.plan.cells_uri)
-        body = self._plane.objects.read(
-            bucket, f"{prefix}/{row.nonce}/0.summary.json", limit=_MAX_SUMMARY_BYTES
-        )
+        name = f"{prefix}/{row.nonce}/{summary_object(0)}"
+        body = self._plane.objects.read(bucket, name, limit=_MAX_SUMMARY_BYTES)
         return _parse_summary(body, row.nonce) if body else None
 
     def _cells(self, job: Job, row: Resource) -> Cells | None:
         bucket, prefix = split_uri(job.plan.cells_uri)
-        page = self._plane.objects.list(bucket, f"{prefix}/{row.nonce}/cells/", limit=_MOST_CELL_FILES)
+        page = self._plane.objects.list(
+            bucket, f"{prefix}/{row.nonce}/{CELLS_FOLDER}", limit=_MOST_CELL_FILES
+        )
         return _count_cells(page)
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from runtender.decide import with_job
 from runtender.engine.plane import Plane
 from runtender.errors import Conflict, Retryable
 from runtender.model import Job, Run
-from runtender.ports import Snapshot, Update
+from runtender.ports import Snapshot, Update, Write
 from runtender.wire.documents import (
     job_from_document,
     job_path,
@@ -31,18 +30,26 @@ _FIRST_PAUSE_S = 0.02
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Loaded:
-    """A job with the snapshot it was read from, and the run header where it had to be read."""
+    """A job with the snapshot it was read from."""
 
     job: Job
     snapshot: Snapshot
-    run: Run | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Header:
+    """A run header with the snapshot it stands in."""
+
+    run: Run
+    snapshot: Snapshot
 
 
 class Saver:
-    """Reads and saves jobs. `now` is taken from the plane's clock at each save."""
+    """Reads and saves jobs, for one invocation. `header` is the run header as its last save left it, if it wrote one."""
 
     def __init__(self, plane: Plane) -> None:
         self._plane = plane
+        self.header: Header | None = None
 
     def load(self, job_key: str) -> Loaded | None:
         """Read a job; None when there is none."""
@@ -83,39 +90,43 @@ class Saver:
                 loaded = standing
         raise Retryable(f"job {before.job.job_key!r} is written too often")
 
-    def mark_notified(self, run: Run) -> None:
-        """Note that the run's end was announced; somebody else's newer header is left alone."""
-        snapshot = self._plane.store.get(run_path(run.run_id))
-        if snapshot is None or snapshot.data.get("notified_at") is not None:
-            return
-        fields = {"notified_at": self._plane.clock.now(), "token": self._plane.clock.token()}
+    def mark_notified(self, header: Header) -> None:
+        """Note that the run's end was announced. Where the header moved meanwhile, it is announced once more later."""
+        run = replace(
+            header.run,
+            notified_at=self._plane.clock.now(),
+            version=header.run.version + 1,
+            token=self._plane.clock.token(),
+        )
         try:
-            self._plane.store.commit([Update(path=snapshot.path, fields=fields, stamp=snapshot.stamp)])
+            self._plane.store.commit([run_update(run, header.snapshot)])
         except Conflict:
             return
 
     def _commit(self, before: Loaded, after: Job) -> Loaded:
-        now = self._plane.clock.now()
-        writes = job_update(after, before.snapshot, now)
-        run = None
-        if _header_view(before.job) != _header_view(after):
-            run, update = self._header(after, now)
-            writes = [*writes, *([update] if update else [])]
+        writes = job_update(after, before.snapshot, self._plane.clock.now())
+        standing = self._moved_header(after) if _header_view(before.job) != _header_view(after) else None
+        if standing is not None:
+            writes = [*writes, run_update(standing.run, standing.snapshot)]
         stamps = self._plane.store.commit(writes)
-        at = next(i for i, write in enumerate(writes) if write.path == before.snapshot.path)
-        snapshot = _written(before.snapshot, writes[at], stamps[at])
-        return Loaded(job=job_from_document(snapshot.data), snapshot=snapshot, run=run)
+        written = {write.path: (write, stamp) for write, stamp in zip(writes, stamps, strict=True)}
+        snapshot = _written(before.snapshot, *written[before.snapshot.path])
+        self.header = None
+        if standing is not None:
+            left = _written(standing.snapshot, *written[standing.snapshot.path])
+            self.header = Header(run=standing.run, snapshot=left)
+        return Loaded(job=job_from_document(snapshot.data), snapshot=snapshot)
 
-    def _header(self, job: Job, now: datetime) -> tuple[Run | None, Update | None]:
+    def _moved_header(self, job: Job) -> Header | None:
+        """Return the header to be written beside the job; None where it has nothing new to say."""
         snapshot = self._plane.store.get(run_path(job.run_id))
         if snapshot is None:
-            return None, None
+            return None
         run = run_from_document(snapshot.data)
-        moved = with_job(run, job, now)
+        moved = with_job(run, job, self._plane.clock.now())
         if moved == run:
-            return run, None
-        moved = replace(moved, version=run.version + 1, token=job.token)
-        return moved, run_update(moved, snapshot)
+            return None
+        return Header(run=replace(moved, version=run.version + 1, token=job.token), snapshot=snapshot)
 
     def _pause(self, attempt: int) -> None:
         self._plane.clock.sleep(_FIRST_PAUSE_S * 2**attempt * (0.5 + self._plane.clock.jitter()))
@@ -125,8 +136,8 @@ def _header_view(job: Job) -> tuple[object, ...]:
     return (job.phase, job.outcome, job.reason, job.cleanup.state)
 
 
-def _written(before: Snapshot, write: object, stamp: object) -> Snapshot:
-    """The document as it now stands, without reading it again."""
-    assert isinstance(write, Update)  # noqa: S101  # a job is only ever updated here
+def _written(before: Snapshot, write: Write, stamp: object) -> Snapshot:
+    """Return the document as it now stands, without reading it again."""
+    assert isinstance(write, Update)  # noqa: S101  # jobs and headers are only ever updated here
     data = {key: value for key, value in before.data.items() if key not in write.remove}
     return Snapshot(path=before.path, data={**data, **write.fields}, stamp=stamp)

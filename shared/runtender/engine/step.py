@@ -28,10 +28,10 @@ from runtender.decide import (
 )
 from runtender.engine.observe import Observer
 from runtender.engine.plane import Plane
-from runtender.engine.saving import Loaded, Saver
+from runtender.engine.saving import Header, Loaded, Saver
 from runtender.errors import Conflict, RuntenderError
 from runtender.ids import gce_status_object, marker_object
-from runtender.model import Job, Phase, Resource, Run
+from runtender.model import Job, Phase, Resource
 from runtender.observed import MarkerPair, Seen
 from runtender.wire.markers import parse_marker, plane_marker
 
@@ -49,7 +49,6 @@ class Engine:
     def __init__(self, plane: Plane) -> None:
         self._plane = plane
         self._observer = Observer(plane)
-        self._saver = Saver(plane)
 
     def step(self, job_key: str, *, thorough: bool = False, wait: timedelta = timedelta()) -> Job | None:
         """Look at a job and take it as far as it will go now.
@@ -58,12 +57,12 @@ class Engine:
         Returns the job as saved last, None when there is no such job. Raises `Retryable` when the world could not
         be reached in a way that only another try can mend.
         """
-        loaded = self._saver.load(job_key)
+        saver = Saver(self._plane)
+        loaded = saver.load(job_key)
         if loaded is None:
             _LOG.warning("no such job", extra={"job_key": job_key})
             return None
-        walkthrough = _Step(self._plane, self._observer, self._saver, loaded, thorough=thorough, wait=wait)
-        return walkthrough.run()
+        return _Step(self._plane, self._observer, saver, loaded, thorough=thorough, wait=wait).run()
 
     def step_all(
         self, job_keys: Iterable[str], *, thorough: bool = False, wait: timedelta = timedelta()
@@ -204,9 +203,9 @@ class _Step:
             for nonce, pair in seen.markers.items():
                 if pair.terminal is not None and nonce == after.resources[-1].nonce:
                     self._copy_marker(after, pair.terminal.body)
-        run = self._loaded.run
-        if run is not None and run.outcome is not None and run.notified_at is None:
-            self._notify(run)
+        header = self._saver.header
+        if header is not None and header.run.outcome is not None and header.run.notified_at is None:
+            self._notify(header)
 
     def _copy_marker(self, job: Job, body: object) -> None:
         """Nobody of ours reads this copy; older readers look there. Its failure changes nothing."""
@@ -216,8 +215,9 @@ class _Step:
         except RuntenderError as error:
             _LOG.warning("marker copy failed", extra={"job_key": job.job_key, "error": str(error)})
 
-    def _notify(self, run: Run) -> None:
+    def _notify(self, header: Header) -> None:
         """Announce a settled run. It is tried again with each later save of the header until it was taken."""
+        run, self._saver.header = header.run, None
         message = {
             "run_id": run.run_id,
             "outcome": run.outcome,
@@ -232,7 +232,7 @@ class _Step:
         except RuntenderError as error:
             _LOG.warning("notification failed", extra={"run_id": run.run_id, "error": str(error)})
             return
-        self._saver.mark_notified(run)
+        self._saver.mark_notified(header)
 
     def _carry_out(self, effect: Effect) -> None:
         row = next(row for row in self._loaded.job.resources if row.nonce == effect.nonce)

@@ -1,0 +1,147 @@
+"""The fleet: all workers of this plane over the project, as one list call per tick shows them (design 7).
+
+It finds workers that ended without a word, and orphans: machines that no job lists any more. An orphan is deleted only
+after two sightings at least the orphan grace apart, each from a complete list, and a strong read of both the machine and
+its job just before (I6, I9).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from runtender.engine.plane import Plane
+from runtender.errors import Conflict
+from runtender.model import Job, Phase, Resource, ResourceState
+from runtender.observed import LiveState, Present
+from runtender.ports import Create, Runtime, Sighted
+from runtender.wire.documents import SCHEMA, job_from_document
+
+_LOG = logging.getLogger("runtender.fleet")
+
+_MOST_PAGES = 200
+_SIGHTING_EXPIRY = timedelta(days=30)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fleet:
+    """A runtime's workers. Absence proves something only where the list is `complete`."""
+
+    workers: tuple[Sighted, ...]
+    complete: bool
+
+
+def read_fleet(plane: Plane, runtime: Runtime) -> Fleet:
+    """List all pages; a page that cannot be read, or says itself that it is partial, makes the whole partial."""
+    api, request = plane.apis[runtime.name], runtime.fleet(plane.settings)
+    workers: list[Sighted] = []
+    complete = True
+    for _ in range(_MOST_PAGES):
+        page = runtime.fleet_page(api.send(request))
+        if page is None:
+            break
+        workers.extend(page.workers)
+        complete = complete and not page.partial
+        if page.next_page is None:
+            return Fleet(workers=tuple(workers), complete=complete)
+        request = replace(request, query={**request.query, "pageToken": page.next_page})
+    _LOG.warning("fleet list not read to its end", extra={"runtime": runtime.name, "workers": len(workers)})
+    return Fleet(workers=tuple(workers), complete=False)
+
+
+def suspects(plane: Plane, fleet: Fleet) -> set[str]:
+    """Return the open jobs whose worker is going or gone. A partial list can accuse; only a whole one could acquit."""
+    found: set[str] = set()
+    for worker in fleet.workers:
+        if worker.sight.state in {LiveState.ENDING, LiveState.ENDED}:
+            job = _job_of(plane, worker)
+            if job is not None and job.outcome is None:
+                found.add(job.job_key)
+    return found
+
+
+def sweep(plane: Plane, runtime: Runtime, fleet: Fleet) -> int:
+    """Delete orphans that are due; return how many deletes were sent. A partial list sweeps nothing."""
+    if not fleet.complete:
+        return 0
+    return sum(_sweep_one(plane, runtime, worker) for worker in fleet.workers if _its_turn(plane, worker))
+
+
+def _its_turn(plane: Plane, worker: Sighted) -> bool:
+    """Spread the look-ups: each worker has one tick per orphan grace, which also keeps its sightings apart."""
+    timing = plane.settings.timing
+    ticks = max(1, round(timing.orphan_grace / timing.tick))
+    turn = int(plane.clock.now().timestamp() / timing.tick.total_seconds()) % ticks
+    return int(hashlib.sha256(worker.sight.uid.encode()).hexdigest(), 16) % ticks == turn
+
+
+def _sweep_one(plane: Plane, runtime: Runtime, worker: Sighted) -> bool:
+    job = _job_of(plane, worker)
+    facts = {"instance": worker.name, "location": worker.location, "id": worker.sight.uid}
+    if job is None:
+        _LOG.error("a worker without a job document; it is left alone", extra=facts)
+        return False
+    if not _is_orphan(job, worker.sight, worker.name) or not _seen_before(plane, worker):
+        return False
+    row = _row_of(plane, runtime, worker)
+    settings, api = plane.settings, plane.apis[runtime.name]
+    sight = runtime.looked(api.send(runtime.look(row, settings)))
+    again = _job_of(plane, worker)
+    if not isinstance(sight, Present) or sight.uid != worker.sight.uid or sight.plane != settings.plane_id:
+        return False
+    if again is None or not _is_orphan(again, sight, worker.name):
+        return False
+    answer = runtime.deleted(api.send(runtime.delete(row, settings)))
+    _LOG.warning("orphan deleted", extra={**facts, "job_key": job.job_key, "accepted": answer.accepted})
+    return True
+
+
+def _is_orphan(job: Job, sight: Present, name: str) -> bool:
+    """True for a machine of this job's name and key that the job, being at rest or elsewhere, does not list as alive."""
+    if job.plan.name != name or sight.key != job.key:
+        return False
+    return job.phase is Phase.DONE or sight.nonce not in {row.nonce for row in job.live}
+
+
+def _seen_before(plane: Plane, worker: Sighted) -> bool:
+    """Note the first sighting; true when there was one at least the orphan grace ago."""
+    path, now = f"orphans/{worker.sight.uid}", plane.clock.now()
+    first = plane.store.get(path)
+    if first is not None:
+        return bool(now - first.data["seen_at"] >= plane.settings.timing.orphan_grace * 0.9)
+    sighting = {
+        "schema": SCHEMA,
+        "name": worker.name,
+        "location": worker.location,
+        "key": worker.sight.key,
+        "seen_at": now,
+        "expires_at": now + _SIGHTING_EXPIRY,
+    }
+    try:
+        plane.store.commit([Create(path=path, data=sighting)])
+    except Conflict:
+        return False
+    return False
+
+
+def _job_of(plane: Plane, worker: Sighted) -> Job | None:
+    found = plane.store.find("jobs", where={"key": worker.sight.key}, limit=1) if worker.sight.key else []
+    return job_from_document(found[0].data) if found else None
+
+
+def _row_of(plane: Plane, runtime: Runtime, worker: Sighted) -> Resource:
+    """Return a row that names the machine, for the runtime's requests."""
+    return Resource(
+        kind=runtime.kind,
+        name=worker.name,
+        location=worker.location,
+        placement=0,
+        try_number=0,
+        nonce=worker.sight.nonce,
+        request_id="",
+        state=ResourceState.DELETING,
+        target_id=worker.sight.uid,
+        since=worker.sight.created_at or plane.clock.now(),
+    )
