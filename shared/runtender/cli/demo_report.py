@@ -1,0 +1,86 @@
+"""What the demo shows at its end: the forecast it made, what that took, and that nothing is left of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+
+from runtender.cli.exits import Exit, exit_for
+from runtender.cli.output import facts, heading, table
+from runtender.cli.text import span
+from runtender.model import Outcome
+
+Document = Mapping[str, Any]
+
+
+def demo_exit(document: Document) -> Exit:
+    """Return the exit code of a demo: its first run that did not succeed, else 1 if something is left over."""
+    ends = [exit_for(Outcome(run["outcome"])) for run in document["runs"]]
+    left = Exit.ERROR if any(document["leftovers"].values()) else Exit.OK
+    return next((end for end in ends if end is not Exit.OK), left)
+
+
+def demo_parts(document: Document) -> Iterator[RenderableType]:
+    """Show the demo's document (`local.demo.run_demo`) as tables; parts that it lacks are left out."""
+    for run in document["runs"]:
+        yield facts([("Run", run["run_id"]), ("Outcome", run["outcome"])])
+        yield from _jobs(run["jobs"])
+        yield from _placements(run["jobs"])
+    if document.get("forecast"):
+        yield from _forecast(document["forecast"])
+    yield from _counts("Events handled", document.get("events", {}))
+    yield from _counts("Google API calls", document.get("calls", {}))
+    left = ", ".join(f"{count} {kind}" for kind, count in document["leftovers"].items() if count)
+    yield heading(f"Leftovers: {left or 'none'}")
+
+
+def _jobs(jobs: Sequence[Document]) -> Iterator[RenderableType]:
+    phases = [job.get("phases", {}) for job in jobs]
+    rows = [
+        (
+            job.get("family", ""),
+            job["runtime"],
+            job.get("outcome") or "",
+            *(span(took.get(name)) for name in ("provision_s", "execute_s", "total_wall_s")),
+        )
+        for job, took in zip(jobs, phases, strict=True)
+    ]
+    yield heading("Jobs")
+    columns = ("FAMILY", "RUNTIME", "OUTCOME", "PROVISION", "EXECUTE", "TOTAL")
+    yield table(columns, rows, numbers=columns[3:])
+
+
+def _placements(jobs: Sequence[Document]) -> Iterator[RenderableType]:
+    rows = [
+        (str(number), placement["place"], placement["result"])
+        for job in jobs
+        for number, placement in enumerate(job.get("placements", ()), start=1)
+    ]
+    if rows:
+        yield heading("Placements tried")
+        yield table(("#", "PLACE", "RESULT"), rows, numbers=["#"])
+
+
+def _forecast(forecast: Document) -> Iterator[RenderableType]:
+    yield heading(f"Forecast of {forecast['series']} series, {forecast['rows']} rows")
+    scores = dict(forecast["models"])
+    if forecast.get("baseline"):
+        scores["seasonal naive"] = forecast["baseline"]
+    rows = [(name, _score(score.get("mase")), _score(score.get("smape"))) for name, score in scores.items()]
+    yield table(("MODEL", "MASE", "SMAPE"), rows, numbers=["MASE", "SMAPE"])
+
+
+def _counts(title: str, counts: Mapping[str, int]) -> Iterator[RenderableType]:
+    if counts:
+        yield heading(title)
+        yield table(
+            ("WHAT", "COUNT"),
+            [(name, str(count)) for name, count in sorted(counts.items())],
+            numbers=["COUNT"],
+        )
+
+
+def _score(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"

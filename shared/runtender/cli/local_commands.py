@@ -1,0 +1,139 @@
+"""`runtender local`: the local cloud from the command line. What it is lives in `runtender.local`; this only asks for it.
+
+The local cloud is an extra, and heavy: it is imported by the command that needs it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import RenderableType
+
+from runtender.cli.demo_report import demo_exit, demo_parts
+from runtender.cli.exits import Exit, Failure, input_faults, interrupted
+from runtender.cli.local_cloud import STATE_FILE, find_state
+from runtender.cli.output import Format, emit, facts, note, with_format
+from runtender.cli.wait import follow_run
+
+_time_scale = click.option(
+    "--time-scale",
+    type=click.FloatRange(min=0, min_open=True),
+    help="How many times faster than Google Cloud the local one is.",
+)
+_scenario = click.option(
+    "--scenario", metavar="NAME", help="A scenario: a shipped one by name, or a YAML file."
+)
+
+
+@click.group()
+def local() -> None:
+    """Run the whole plane on this machine, with real work on simulated machines."""
+
+
+@local.command()
+@_time_scale
+@_scenario
+@with_format
+def up(chosen: Format, time_scale: float | None, scenario: str | None) -> None:
+    """Start a local cloud in this folder; the other commands find it from here and from the folders below."""
+    with _local_extra():
+        from runtender.local import stack  # noqa: PLC0415 - see the module's first lines
+    with input_faults():
+        options = stack.Options(folder=Path.cwd(), time_scale=time_scale, scenario=scenario)
+    with interrupted(
+        "the local cloud was not started whole; 'runtender local down' removes what there is of it"
+    ):
+        document = stack.up(options)
+    _show(chosen, document)
+
+
+@local.command()
+@with_format
+def down(chosen: Format) -> None:
+    """Stop the local cloud, and everything that runs in it."""
+    with _local_extra():
+        from runtender.local import stack  # noqa: PLC0415 - see the module's first lines
+    _show(chosen, stack.down(_folder()))
+
+
+@local.command()
+@with_format
+def status(chosen: Format) -> None:
+    """Show the local cloud's processes and addresses; exit code 1 if none is running."""
+    with _local_extra():
+        from runtender.local import stack  # noqa: PLC0415 - see the module's first lines
+    document = stack.status(_folder())
+    _show(chosen, document)
+    if not document["running"]:
+        note("no local cloud is running here; 'runtender local up' starts one")
+        click.get_current_context().exit(Exit.ERROR)
+
+
+@local.command("env")
+@with_format
+def env(chosen: Format) -> None:
+    """Print the local cloud's environment for a shell: eval "$(runtender local env)"."""
+    with _local_extra():
+        from runtender.local import stack  # noqa: PLC0415 - see the module's first lines
+    variables = stack.environment(_folder())
+    emit(
+        chosen,
+        variables,
+        lambda: (f"export {name}={shlex.quote(value)}" for name, value in variables.items()),
+    )
+
+
+@local.command()
+@_time_scale
+@_scenario
+@with_format
+def demo(chosen: Format, time_scale: float | None, scenario: str | None) -> None:
+    """Run a real forecast from submit message to cleaned-up machine, in a local cloud of its own.
+
+    Ends with the exit code of the run's outcome, or 1 if anything is left over.
+    """
+    with _local_extra():
+        from runtender.local import demo as local_demo  # noqa: PLC0415 - see the module's first lines
+    with input_faults():
+        options = local_demo.Options(time_scale=time_scale, scenario=scenario)
+    with interrupted("the demo is stopped, and its local cloud with it"):
+        document = local_demo.run_demo(options, say=note, follow=follow_run)
+    emit(chosen, document, lambda: demo_parts(document))
+    click.get_current_context().exit(demo_exit(document))
+
+
+def _folder() -> Path:
+    """Return the folder whose local cloud is meant: the nearest one upwards that has one, else this one."""
+    state = find_state(Path.cwd())
+    return Path.cwd() if state is None else state.parents[len(STATE_FILE.parts) - 1]
+
+
+@contextmanager
+def _local_extra() -> Iterator[None]:
+    """Say which extra is missing when an import fails for want of it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("runtender"):
+            raise
+        raise Failure(f"the local cloud needs {error.name}; install runtender[local]") from error
+
+
+def _show(chosen: Format, document: Mapping[str, Any]) -> None:
+    def view() -> Iterable[RenderableType]:
+        yield facts(_flat(document))
+
+    emit(chosen, document, view)
+
+
+def _flat(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", str(value)

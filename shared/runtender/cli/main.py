@@ -1,0 +1,42 @@
+"""The command `runtender`: submit runs, watch them, and run the plane on this machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from runtender.cli.exits import Exit, Failure
+from runtender.cli.local_commands import local
+from runtender.cli.logs import logs
+from runtender.cli.runs import cancel, describe, list_runs
+from runtender.cli.stage import stage
+from runtender.cli.submit import submit
+from runtender.cli.wait import wait
+from runtender.errors import RuntenderError
+
+
+class Program(click.Group):
+    """The root of all commands: what went wrong ends here as a message and an exit code, never as a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except RuntenderError as error:
+            raise Failure(str(error)) from error
+        except KeyboardInterrupt:
+            ctx.exit(Exit.INTERRUPTED)
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="runtender", prog_name="runtender")
+def cli() -> None:
+    """Tend batch forecasts on Google Cloud: find them capacity, watch them, clean up after them.
+
+    Data goes to standard output, everything else to standard error. Exit codes: 0 ok, 1 error, 2 usage, 3 run failed,
+    4 timed out, 5 no capacity, 6 cancelled.
+    """
+
+
+for _command in (submit, stage, list_runs, describe, wait, logs, cancel, local):
+    cli.add_command(_command)

@@ -1,0 +1,104 @@
+"""How far a run is, on standard error: a table that is drawn again on a terminal, a line per change elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from runtender.cli.output import console_for, note, table
+from runtender.cli.text import moment, span
+from runtender.cli.watching import Picture
+from runtender.model import Job, Phase
+
+# Cells may land every second; a log of the progress needs them less often.
+_BETWEEN_CELLS = timedelta(seconds=10)
+
+
+class Progress(Protocol):
+    """Somewhere to show progress."""
+
+    def show(self, picture: Picture, now: datetime) -> None:
+        """Show a picture; called about each second, and at each change."""
+
+
+@contextmanager
+def progress() -> Iterator[Progress]:
+    """Lend the progress display that fits standard error; what it has drawn on a terminal is gone afterwards."""
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    console = console_for(sys.stderr)
+    with Live(
+        console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+    ) as live:
+        yield _Drawn(live)
+
+
+def placements(job: Job) -> int:
+    """Return how many placements have been tried, the present one included."""
+    return 1 + max((row.placement for row in job.resources), default=-1)
+
+
+def cells(job: Job) -> str:
+    """Say what has landed: the summary's cells once there is one, until then the files seen."""
+    if job.summary is not None:
+        failed = f" ({job.summary.n_error} failed)" if job.summary.n_error else ""
+        return f"{job.summary.n_cells} cells{failed}"
+    return f"{job.cells.count} cell file{'' if job.cells.count == 1 else 's'}"
+
+
+def elapsed(job: Job, now: datetime) -> str:
+    """Say how long the job's present stage has taken, against its limit while it has one."""
+    if job.outcome is not None:
+        return span((job.ended_at or now) - job.accepted_at)
+    if job.phase is Phase.RUNNING and job.started_at is not None:
+        begun, deadline = job.started_at, job.deadlines.run
+    else:
+        begun, deadline = job.accepted_at, job.deadlines.capacity
+    return f"{span(now - begun)} of {span(deadline - begun)}" if deadline else span(now - begun)
+
+
+def state(job: Job) -> str:
+    """Say where a job stands: its phase until it has an outcome, then that and why."""
+    if job.outcome is None:
+        return job.phase.value
+    return f"{job.outcome} ({job.reason})" if job.reason else job.outcome.value
+
+
+class _Drawn:
+    def __init__(self, live: Live) -> None:
+        self._live = live
+
+    def show(self, picture: Picture, now: datetime) -> None:
+        if picture.run is None:
+            return
+        rows = [
+            (family, state(job), str(placements(job)), cells(job), elapsed(job, now))
+            for family, job in picture.jobs.items()
+        ]
+        jobs = table(("FAMILY", "STATE", "PLACEMENTS", "LANDED", "ELAPSED"), rows, numbers=["PLACEMENTS"])
+        self._live.update(Group(Text(f"{picture.run.run_id}  {picture.run.status}"), jobs), refresh=True)
+
+
+class _Lines:
+    def __init__(self) -> None:
+        self._shown: dict[str, tuple[object, ...]] = {}
+        self._cells: dict[str, tuple[str, datetime]] = {}
+
+    def show(self, picture: Picture, now: datetime) -> None:
+        for family, job in picture.jobs.items():
+            stage = (job.job_key, state(job), placements(job))
+            landed, since = self._cells.get(family, ("", now))
+            if stage == self._shown.get(family) and (cells(job) == landed or now - since < _BETWEEN_CELLS):
+                continue
+            self._shown[family] = stage
+            self._cells[family] = (cells(job), now)
+            words = (state(job), f"placement {placements(job)}", cells(job), elapsed(job, now))
+            note(f"{moment(now)} {family}: {', '.join(words)}")

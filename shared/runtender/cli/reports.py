@@ -1,0 +1,171 @@
+"""Runs and jobs as tables for people: what `list`, `describe` and `wait` print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from runtender.cli.output import facts, heading, table
+from runtender.cli.progress import cells, elapsed, placements, state
+from runtender.cli.records import RunRecord
+from runtender.cli.text import moment, span
+from runtender.model import CleanupState, Deadlines, Job, Run
+
+
+def list_parts(runs: Iterable[Run], now: datetime) -> Iterator[RenderableType]:
+    """Show one line per run."""
+    rows = [
+        (
+            run.run_id,
+            run.status,
+            run.outcome.value if run.outcome else "",
+            ", ".join(run.families),
+            moment(run.created_at),
+            span((run.finished_at or now) - run.created_at),
+        )
+        for run in runs
+    ]
+    yield table(("RUN", "STATUS", "OUTCOME", "FAMILIES", "CREATED", "TOOK"), rows, numbers=["TOOK"])
+
+
+def outcome_parts(record: RunRecord) -> Iterator[RenderableType]:
+    """Show how a run ended: the header and one line per job."""
+    yield _header(record.run)
+    yield heading("Jobs")
+    yield _jobs(record.jobs)
+
+
+def run_parts(record: RunRecord, now: datetime) -> Iterator[RenderableType]:
+    """Show everything there is to know about a run."""
+    yield from outcome_parts(record)
+    for job in record.jobs:
+        yield heading(job.job_key)
+        yield _job_facts(job, now)
+        yield from _part("Placements that failed", _ledger(job))
+        yield from _part("Resources", _resources(job))
+        yield from _part("History", _history(job))
+
+
+def _part(title: str, content: Table) -> Iterator[RenderableType]:
+    if content.row_count:
+        yield heading(title)
+        yield content
+
+
+def _header(run: Run) -> RenderableType:
+    return facts(
+        [
+            ("Run", run.run_id),
+            ("Status", run.status),
+            ("Outcome", run.outcome.value if run.outcome else ""),
+            ("Created", moment(run.created_at)),
+            ("Finished", moment(run.finished_at) if run.finished_at else ""),
+            ("Requested by", run.requested_by),
+            ("Labels", _pairs(run.labels)),
+            ("Run limit", span(run.limits.run) if run.limits.run else ""),
+            ("Capacity wait", span(run.limits.capacity_wait) if run.limits.capacity_wait else ""),
+        ]
+    )
+
+
+def _jobs(jobs: Iterable[Job]) -> RenderableType:
+    columns = (
+        "FAMILY", "ATTEMPT", "STATE", "CLEANUP", "PLACEMENTS", "LANDED", "PROVISION", "EXECUTE", "TOTAL",
+    )  # fmt: skip
+    rows = [
+        (
+            job.family,
+            str(job.attempt),
+            state(job),
+            job.cleanup.state.value,
+            str(placements(job)),
+            cells(job),
+            span(job.phases.provision_s),
+            span(job.phases.execute_s),
+            span(job.phases.total_wall_s),
+        )
+        for job in jobs
+    ]
+    return table(columns, rows, numbers=["ATTEMPT", "PLACEMENTS", "PROVISION", "EXECUTE", "TOTAL"])
+
+
+def _job_facts(job: Job, now: datetime) -> RenderableType:
+    return facts(
+        [
+            ("Phase", job.phase.value),
+            ("Detail", job.detail),
+            ("Runtime", " ".join((job.runtime, job.plan.machine_type, job.plan.accelerator_type))),
+            ("Models", ", ".join(job.plan.models)),
+            ("Image", job.plan.image_uri),
+            ("Elapsed", elapsed(job, now)),
+            *_deadlines(job.deadlines),
+            ("Cancel requested", "yes" if job.cancel_requested else ""),
+            ("Cleanup", _cleanup(job)),
+            ("Next look", moment(job.wake_at) if job.wake_at else ""),
+        ]
+    )
+
+
+def _deadlines(deadlines: Deadlines) -> Iterator[tuple[str, str]]:
+    named = {
+        "Capacity until": deadlines.capacity,
+        "Started by": deadlines.boot,
+        "Runs until": deadlines.run,
+    }
+    yield from ((name, moment(at)) for name, at in named.items() if at is not None)
+
+
+def _cleanup(job: Job) -> str:
+    if job.cleanup.state is CleanupState.NONE:
+        return ""
+    tries = f"{job.cleanup.tries} tries" if job.cleanup.tries else ""
+    return ", ".join(filter(None, (job.cleanup.state.value, tries, job.cleanup.reason)))
+
+
+def _ledger(job: Job) -> Table:
+    rows = [
+        (
+            moment(entry.at),
+            entry.candidate,
+            entry.verdict.value,
+            entry.code,
+            span(entry.elapsed_s),
+            entry.message,
+        )
+        for entry in job.walk.ledger
+    ]
+    return table(("AT", "PLACE", "VERDICT", "CODE", "TOOK", "MESSAGE"), rows, numbers=["TOOK"])
+
+
+def _resources(job: Job) -> Table:
+    rows = [
+        (
+            str(row.placement + 1),
+            str(row.try_number + 1),
+            row.kind.value,
+            row.name,
+            row.location,
+            row.state.value,
+            moment(row.since),
+            row.nonce,
+        )
+        for row in job.resources
+    ]
+    columns = ("PLACEMENT", "TRY", "KIND", "NAME", "LOCATION", "STATE", "SINCE", "NONCE")
+    return table(columns, rows, numbers=["PLACEMENT", "TRY"])
+
+
+def _history(job: Job) -> Table:
+    rows = [
+        (moment(row.at), row.phase.value, row.outcome.value if row.outcome else "", row.cause, row.detail)
+        for row in job.history
+    ]
+    return table(("AT", "PHASE", "OUTCOME", "CAUSE", "DETAIL"), rows)
+
+
+def _pairs(labels: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in labels.items())

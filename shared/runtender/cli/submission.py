@@ -1,0 +1,123 @@
+"""From a config and some wishes to a message on the submit topic, with everything checked that can be checked here.
+
+The checks are the plane's own, so a fault has the same words wherever it is found. All are made before anything is
+stored or published.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from runtender.cli.config_file import canonical_bytes
+from runtender.cli.object_uri import ObjectUri
+from runtender.cli.panel_check import check_panel
+from runtender.cli.requests import Message, publish, read_back
+from runtender.cli.world import World
+from runtender.errors import Fault, Rejected
+from runtender.forecast.blocks import RunConfig
+from runtender.forecast.config import parse_config
+from runtender.forecast.selection import check_served, select_models
+from runtender.forecast.task import parse_task
+from runtender.forecast.validation import FieldReader
+from runtender.model import SubmitKind, SubmitRequest
+from runtender.ports import Objects
+from runtender.wire.durations import format_duration
+from runtender.wire.messages import MAX_INLINE_CONFIG_BYTES
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wishes:
+    """What the caller asked for beside the config: the options of the command, by their names."""
+
+    kind: SubmitKind
+    force: bool
+    run_limit: timedelta | None
+    capacity_wait: timedelta | None
+    labels: Mapping[str, str]
+    models: list[str]
+    families: list[str]
+    image: str | None
+    package_uri: str | None
+    entrypoint: str | None
+
+
+def submit_config(world: World, config: Mapping[str, Any], request_id: str, wishes: Wishes) -> str:
+    """Check and publish a submit message; return in a sentence what was seen of the panel.
+
+    Raises `Rejected` with every fault of message, config and panel, and has then published nothing.
+    """
+    body = canonical_bytes(config)
+    large = _place_of(body, world.settings.code_bucket) if len(body) > MAX_INLINE_CONFIG_BYTES else None
+    message = _message(config, large, request_id, wishes)
+    seen = _checked(world, message, config, wishes.kind)
+    if large is not None:
+        # Named by its content: what is there already is the same config.
+        world.objects.create(large.bucket, large.name, body)
+    publish(world, message)
+    return seen
+
+
+def _place_of(body: bytes, bucket: str) -> ObjectUri:
+    return ObjectUri(bucket, f"runs/submitted/{hashlib.sha256(body).hexdigest()[:32]}.json")
+
+
+def _message(
+    config: Mapping[str, Any], stored: ObjectUri | None, request_id: str, wishes: Wishes
+) -> dict[str, Any]:
+    """Return the message, without what was not asked for."""
+    limits = {"capacity_wait": wishes.capacity_wait, "run": wishes.run_limit}
+    options = {
+        "families": wishes.families,
+        "models": wishes.models,
+        "force": wishes.force,
+        "labels": wishes.labels,
+        "limits": {name: format_duration(span) for name, span in limits.items() if span is not None},
+        "image": wishes.image,
+        "package_uri": wishes.package_uri,
+        "entrypoint": wishes.entrypoint,
+    }
+    return {
+        "action": "submit",
+        "kind": wishes.kind.value,
+        "request_id": request_id,
+        **({"config": config} if stored is None else {"config_uri": str(stored)}),
+        **{name: value for name, value in options.items() if value},
+    }
+
+
+def _checked(world: World, message: Message, config: Mapping[str, Any], kind: SubmitKind) -> str:
+    faults: list[Fault] = []
+    request: SubmitRequest | None = None
+    seen = ""
+    with _collected(faults):
+        request = read_back(world, message)
+    with _collected(faults):
+        if kind is SubmitKind.TASK:
+            parse_task(config)
+        else:
+            seen = _check_forecast(parse_config(config), request, world.objects)
+    if faults:
+        raise Rejected(faults)
+    return seen
+
+
+def _check_forecast(config: RunConfig, request: SubmitRequest | None, objects: Objects) -> str:
+    if request is not None:
+        reader = FieldReader()
+        check_served(reader, config, request, select_models(reader, config, request))
+        reader.finish()
+    return check_panel(config.data, objects)
+
+
+@contextmanager
+def _collected(faults: list[Fault]) -> Iterator[None]:
+    """Keep the faults of a `Rejected` and go on, so that all are told at once."""
+    try:
+        yield
+    except Rejected as rejected:
+        faults.extend(rejected.faults)

@@ -1,0 +1,91 @@
+"""The demo's last page, from its document."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+
+from runtender.cli.demo_report import demo_exit, demo_parts
+from runtender.cli.output import render
+
+
+def a_demo(outcome: str = "SUCCEEDED", **leftovers: int):
+    return {
+        "runs": [
+            {
+                "run_id": "flights-0123456789ab",
+                "outcome": outcome,
+                "jobs": [
+                    {
+                        "family": "statistical",
+                        "runtime": "gce",
+                        "outcome": outcome,
+                        "phases": {"provision_s": 12.0, "execute_s": 31.4, "total_wall_s": 45.0},
+                        "placements": [
+                            {"place": "us-central1-a", "result": "ZONE_RESOURCE_POOL_EXHAUSTED"},
+                            {"place": "us-central1-b", "result": "ran"},
+                        ],
+                    }
+                ],
+            }
+        ],
+        "forecast": {
+            "series": 105,
+            "rows": 38325,
+            "models": {"theta": {"mase": 0.91234, "smape": 0.2}, "autoets": {"mase": None, "smape": 0.21}},
+            "baseline": {"mase": 1.0, "smape": 0.25},
+        },
+        "events": {"on_submit": 1, "on_tick": 3},
+        "calls": {"compute.instances.insert": 2},
+        "leftovers": {"instances": 0, "disks": 0, **leftovers},
+    }
+
+
+def lines_of(document):
+    text = "\n".join(render(part, StringIO()) for part in demo_parts(document))
+    return [" ".join(line.split()) for line in text.splitlines() if line]
+
+
+def test_the_page_shows_forecast_costs_and_that_nothing_is_left():
+    assert lines_of(a_demo()) == [
+        "Run flights-0123456789ab",
+        "Outcome SUCCEEDED",
+        "Jobs",
+        "FAMILY RUNTIME OUTCOME PROVISION EXECUTE TOTAL",
+        "statistical gce SUCCEEDED 12s 31s 45s",
+        "Placements tried",
+        "# PLACE RESULT",
+        "1 us-central1-a ZONE_RESOURCE_POOL_EXHAUSTED",
+        "2 us-central1-b ran",
+        "Forecast of 105 series, 38325 rows",
+        "MODEL MASE SMAPE",
+        "theta 0.912 0.200",
+        "autoets - 0.210",
+        "seasonal naive 1.000 0.250",
+        "Events handled",
+        "WHAT COUNT",
+        "on_submit 1",
+        "on_tick 3",
+        "Google API calls",
+        "WHAT COUNT",
+        "compute.instances.insert 2",
+        "Leftovers: none",
+    ]
+
+
+def test_what_is_left_over_is_named():
+    assert lines_of(a_demo(instances=1, processes=2))[-1] == "Leftovers: 1 instances, 2 processes"
+
+
+_ENDS = {
+    "succeeded": (a_demo(), 0),
+    "something left": (a_demo(disks=1), 1),
+    "failed": (a_demo("FAILED"), 3),
+    "no capacity, and something left": (a_demo("NO_CAPACITY", disks=1), 5),
+}
+
+
+@pytest.mark.parametrize(("document", "code"), _ENDS.values(), ids=_ENDS)
+def test_the_demo_ends_as_its_run_did(document, code):
+    assert demo_exit(document) == code

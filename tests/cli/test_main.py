@@ -1,0 +1,130 @@
+"""The command as a whole: its verbs, its codes, and what starting it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from runtender.cli.exits import Exit
+from runtender.cli.main import cli
+from runtender.errors import Rejected, Retryable
+from runtender.local.store import MemoryStore
+
+# Seconds of import between a person and `--help`.
+_HEAVY = (
+    "flask",
+    "google.cloud.firestore",
+    "google.cloud.pubsub",
+    "google.cloud.storage",
+    "google.auth",
+    "grpc",
+    "pandas",
+    "pyarrow",
+    "requests",
+    "runtender.local",
+    "werkzeug",
+)
+
+
+def test_help_names_every_verb():
+    result = CliRunner().invoke(cli, ["--help"])
+
+    assert result.exit_code == 0
+    verbs = {line.split()[0] for line in result.stdout.partition("Commands:")[2].splitlines() if line}
+    assert verbs == {"submit", "stage", "list", "describe", "wait", "logs", "cancel", "local"}
+
+
+@pytest.mark.parametrize("verb", ["submit", "stage", "list", "describe", "wait", "logs", "cancel"])
+def test_every_verb_has_the_three_formats_and_short_help(verb):
+    result = CliRunner().invoke(cli, [verb, "-h"])
+
+    assert result.exit_code == 0
+    assert "--format [table|json|yaml]" in result.stdout
+
+
+@pytest.mark.parametrize("verb", ["up", "down", "status", "env", "demo"])
+def test_every_local_verb_has_the_three_formats(verb):
+    assert "--format [table|json|yaml]" in CliRunner().invoke(cli, ["local", verb, "--help"]).stdout
+
+
+def test_the_version_is_the_packages():
+    result = CliRunner().invoke(cli, ["--version"])
+
+    assert result.exit_code == 0
+    assert result.stdout.startswith("runtender, version ")
+
+
+def test_the_exit_codes_are_part_of_the_interface():
+    assert {each.name: each.value for each in Exit} == {
+        "OK": 0,
+        "ERROR": 1,
+        "USAGE": 2,
+        "RUN_FAILED": 3,
+        "TIMED_OUT": 4,
+        "NO_CAPACITY": 5,
+        "CANCELLED": 6,
+        "INTERRUPTED": 130,
+    }
+
+
+_USAGE = {
+    "no such verb": ["sumbit"],
+    "no config": ["submit"],
+    "no such option": ["list", "--newest"],
+    "a limit of none": ["list", "--limit", "0"],
+    "no such format": ["list", "--format", "xml"],
+    "no duration": ["submit", "x.json", "--run-limit", "90 minutes"],
+    "an empty name": ["submit", "x.json", "--models", "theta,,autoets"],
+    "no label": ["submit", "x.json", "--label", "planning"],
+    "no folder": ["stage", "nowhere"],
+}
+
+
+@pytest.mark.parametrize("arguments", _USAGE.values(), ids=_USAGE)
+def test_wrong_usage_has_its_own_code_and_prints_no_data(runtender, arguments):
+    result = runtender(*arguments)
+
+    assert result.exit_code == 2
+    assert result.stdout == ""
+
+
+class Broken(MemoryStore):
+    """A store at the wire that answers each query with an error."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self._error = error
+
+    def find(self, *_args, **_options):
+        raise self._error
+
+
+_ERRORS = {
+    "unreachable": (Retryable("the store cannot be reached"), 1, "error: the store cannot be reached"),
+    "forbidden": (
+        Rejected.because("jobs", "may not be read", "ask for roles/datastore.viewer"),
+        1,
+        "error: jobs: may not be read; ask for roles/datastore.viewer",
+    ),
+    "interrupted": (KeyboardInterrupt(), 130, ""),
+}
+
+
+@pytest.mark.parametrize(("error", "code", "words"), _ERRORS.values(), ids=_ERRORS)
+def test_an_error_is_a_message_and_a_code_never_a_traceback(runtender, error, code, words):
+    result = runtender("list", store=Broken(error))
+
+    assert (result.exit_code, result.stdout, result.stderr.strip()) == (code, "", words)
+
+
+def test_starting_the_command_imports_no_heavy_library():
+    program = (
+        "import sys; from runtender.cli.main import cli; "
+        f"print([name for name in {_HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"

@@ -1,0 +1,345 @@
+"""`submit`: what reaches the topic, what is said about the answer, and what is refused before anything is published."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import date, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+
+@pytest.fixture
+def config(flights):
+    return json.loads(flights.read_bytes())
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_an_accepted_submit_prints_the_run_and_its_jobs(runtender, flights, mailbox, make, parsed, form):
+    result = runtender("submit", str(flights), "--request-id", "mine", "--format", form)
+
+    assert result.exit_code == 0
+    assert parsed(result, form, "answer") == {
+        "request_id": "mine",
+        "state": "accepted",
+        "run_id": make.RUN_ID,
+        "jobs": {"statistical": make.job().job_key},
+        "errors": [],
+    }
+
+
+def test_the_message_holds_the_config_and_only_what_was_asked_for(runtender, flights, mailbox, config):
+    runtender("submit", str(flights), "--request-id", "mine")
+
+    assert mailbox.topics == ["sf-submit"]
+    assert mailbox.messages == [
+        {"action": "submit", "kind": "forecast", "request_id": "mine", "config": config}
+    ]
+
+
+def test_every_option_reaches_the_message(runtender, flights, mailbox):
+    runtender(
+        "submit", str(flights), "--force", "--run-limit", "90m", "--capacity-wait", "1h30m",
+        "--label", "team=planning", "--label", "stage=test", "--models", "theta, autoets",
+        "--families", "statistical", "--image", "example/worker:2", "--package-uri", "gs://demo-code/runs/w-1.zip",
+        "--entrypoint", "worker.main:main",
+    )  # fmt: skip
+
+    (message,) = mailbox.messages
+    assert {key: value for key, value in message.items() if key not in {"config", "request_id"}} == {
+        "action": "submit",
+        "kind": "forecast",
+        "force": True,
+        "limits": {"run": "1h30m", "capacity_wait": "1h30m"},
+        "labels": {"team": "planning", "stage": "test"},
+        "models": ["theta", "autoets"],
+        "families": ["statistical"],
+        "image": "example/worker:2",
+        "package_uri": "gs://demo-code/runs/w-1.zip",
+        "entrypoint": "worker.main:main",
+    }
+
+
+def test_two_submits_without_a_request_id_are_two_requests(runtender, flights, mailbox):
+    runtender("submit", str(flights), "--no-confirm")
+    runtender("submit", str(flights), "--no-confirm")
+
+    first, second = (message["request_id"] for message in mailbox.messages)
+    assert first != second
+
+
+def test_the_panel_is_looked_at_before_publishing(runtender, flights):
+    result = runtender("submit", str(flights))
+
+    assert "105 series, 38325 rows" in result.stderr
+    assert "105 series" not in result.stdout
+
+
+@pytest.mark.parametrize("name", ["flights.yaml", "flights.yml"])
+def test_a_yaml_config_is_the_same_run(runtender, flights, mailbox, config, name):
+    as_yaml = flights.with_name(name)
+    # JSON is YAML; the date would be one in YAML's own reading.
+    as_yaml.write_text(
+        json.dumps({**config, "output": {"since": "2026-01-05"}}).replace('"2026-01-05"', "2026-01-05")
+    )
+
+    assert runtender("submit", str(as_yaml)).exit_code == 0
+    assert mailbox.messages[0]["config"]["output"] == {"since": "2026-01-05"}
+
+
+def test_a_config_comes_from_standard_input(runtender, flights, mailbox, config):
+    assert runtender("submit", "-", input=flights.read_text()).exit_code == 0
+    assert mailbox.messages[0]["config"] == config
+
+
+def test_a_config_comes_from_cloud_storage(runtender, flights, mailbox, objects, config):
+    objects.put("demo-code", "configs/flights.json", flights.read_bytes())
+
+    assert runtender("submit", "gs://demo-code/configs/flights.json").exit_code == 0
+    assert mailbox.messages[0]["config"] == config
+
+
+def test_a_large_config_travels_by_uri(runtender, flights, mailbox, objects, config):
+    large = {**config, "output": {"note": "x" * 300_000}}
+    flights.write_text(json.dumps(large))
+
+    assert runtender("submit", str(flights)).exit_code == 0
+
+    (message,) = mailbox.messages
+    assert "config" not in message
+    bucket, _, name = message["config_uri"].removeprefix("gs://").partition("/")
+    body = objects.read(bucket, name, limit=1_000_000)
+    assert json.loads(body) == large
+    assert name == f"runs/submitted/{hashlib.sha256(body).hexdigest()[:32]}.json"
+
+
+def test_a_task_needs_no_panel(runtender, mailbox, tmp_path):
+    task = tmp_path / "task.json"
+    task.write_text(json.dumps({"name": "hello", "image": "example/hello:1", "command": ["echo", "hello"]}))
+
+    assert runtender("submit", str(task), "--kind", "task").exit_code == 0
+    assert mailbox.messages[0]["kind"] == "task"
+
+
+def test_a_duplicate_says_how_to_start_a_new_attempt(runtender, flights, mailbox, parsed):
+    mailbox.answer_state = "duplicate"
+    result = runtender("submit", str(flights), "--format", "json")
+
+    assert result.exit_code == 0
+    assert parsed(result, "json", "answer")["state"] == "duplicate"
+    assert "--force" in result.stderr
+
+
+def test_a_rejected_submit_prints_every_error_of_the_plane(runtender, flights, mailbox, parsed):
+    mailbox.answer_state = "rejected"
+    mailbox.errors = ["image: is missing; write the container image to run", "something else"]
+    result = runtender("submit", str(flights), "--format", "json")
+
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-2:] == [
+        "error: image: is missing; write the container image to run",
+        "error: something else",
+    ]
+    assert parsed(result, "json", "answer")["errors"] == mailbox.errors
+
+
+def test_a_silent_plane_is_told_apart_from_a_refusal(runtender, flights, mailbox):
+    mailbox.answer_state = None
+    result = runtender("submit", str(flights), "--request-id", "mine")
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "request mine is published, but the plane has not answered" in result.stderr
+    assert len(mailbox.messages) == 1
+
+
+def test_no_confirm_leaves_at_once(runtender, flights, mailbox, parsed):
+    mailbox.answer_state = None
+    result = runtender(
+        "submit", str(flights), "--no-confirm", "--format", "json", answer_wait=timedelta(hours=1)
+    )
+
+    assert result.exit_code == 0
+    assert parsed(result, "json", "answer")["state"] == "published"
+
+
+def test_waiting_without_an_answer_is_a_usage_error(runtender, flights, mailbox):
+    result = runtender("submit", str(flights), "--wait", "--no-confirm")
+
+    assert result.exit_code == 2
+    assert mailbox.messages == []
+
+
+def test_submit_and_wait_prints_one_document_and_ends_as_the_run_did(
+    runtender, flights, mailbox, make, parsed
+):
+    job = make.ended_job("NO_CAPACITY")
+    mailbox.jobs, mailbox.run = (job,), make.run(job)
+    result = runtender("submit", str(flights), "--wait", "--format", "json")
+
+    assert result.exit_code == 5
+    assert parsed(result, "json", "run")["run"]["outcome"] == "NO_CAPACITY"
+    assert f"run {make.RUN_ID} is accepted" in result.stderr
+
+
+def test_the_plane_takes_in_what_the_command_publishes(runtender, flights, intake, parsed):
+    submit = ("submit", str(flights), "--label", "team=planning", "--run-limit", "90m", "--format", "json")
+    accepted = parsed(runtender(*submit, "--request-id", "one", topics=intake), "json", "answer")
+    again = parsed(runtender(*submit, "--request-id", "one", topics=intake), "json", "answer")
+    duplicate = parsed(runtender(*submit, topics=intake), "json", "answer")
+    run = parsed(runtender("describe", accepted["run_id"], "--format", "json"), "json", "run")
+
+    assert accepted["state"] == "accepted"
+    assert accepted["jobs"] == {"statistical": f"sf-{accepted['run_id']}-statistical-a1"}
+    assert again == accepted
+    assert (duplicate["state"], duplicate["run_id"]) == ("duplicate", accepted["run_id"])
+    assert [job["phase"] for job in run["jobs"]] == ["PENDING"]
+    assert run["run"]["limits"]["run_s"] == 5400
+
+
+def test_the_plane_tells_a_refused_submit_why(runtender, flights, intake, parsed):
+    submit = ("submit", str(flights), "--format", "json")
+    runtender(*submit, topics=intake)
+    result = runtender(*submit, "--force", topics=intake)
+
+    assert result.exit_code == 2
+    assert parsed(result, "json", "answer")["state"] == "rejected"
+    assert "is still alive; cancel it first, or wait for its end" in result.stderr
+
+
+def test_the_plane_takes_in_a_cancel(runtender, flights, intake, parsed):
+    submitted = runtender("submit", str(flights), "--format", "json", topics=intake)
+    run_id = parsed(submitted, "json", "answer")["run_id"]
+    result = runtender("cancel", run_id, "--format", "json", topics=intake)
+    run = parsed(runtender("describe", run_id, "--format", "json"), "json", "run")
+
+    assert parsed(result, "json", "answer")["state"] == "accepted"
+    assert run["jobs"][0]["cancel_requested"] is True
+
+
+_BAD_CONFIGS = {
+    "an unknown field": (
+        {"modles": ["theta"]},
+        'modles: "modles" is not a known field; did you mean "models"?',
+    ),
+    "a wrong type": ({"models": "theta"}, "models: "),
+    "missing data": ({"data": None}, "data"),
+    "an unknown model": ({"models": ["thetta"]}, 'did you mean "theta"?'),
+    "a runtime that is not served": ({"python_runtime": "spark"}, "python_runtime: "),
+    "a model that is not served": ({"models": ["arima_plus"]}, "BigQuery"),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), _BAD_CONFIGS.values(), ids=_BAD_CONFIGS)
+def test_a_config_is_refused_with_its_field_before_publishing(
+    runtender, flights, mailbox, config, change, words
+):
+    changed = {key: value for key, value in {**config, **change}.items() if value is not None}
+    flights.write_text(json.dumps(changed))
+    result = runtender("submit", str(flights))
+
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert mailbox.messages == []
+
+
+def test_all_faults_of_message_and_config_are_told_at_once(runtender, flights, mailbox, config):
+    flights.write_text(json.dumps({**config, "modles": [], "python_runtime": "sprak"}))
+    result = runtender("submit", str(flights), "--label", "Team=x", "--package-uri", "worker.zip")
+
+    assert result.exit_code == 2
+    fields = {line.split(":")[1].strip() for line in result.stderr.splitlines()}
+    assert fields == {"labels.Team", "package_uri", "modles", "python_runtime"}
+    assert mailbox.messages == []
+
+
+_UNREADABLE = {
+    "not there": (None, "cannot be read"),
+    "not JSON": ('{"run_name": ', "is not readable"),
+    "not YAML": ("run_name: [", "is not readable"),
+    "no object": ("[1, 2]", "holds a list, not an object"),
+    "no number": ('{"run_name": NaN}', "NaN is no JSON number"),
+    "endlessly nested": ("[" * 100_000, "is not readable"),
+    "empty": ("", "holds a NoneType, not an object"),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), _UNREADABLE.values(), ids=_UNREADABLE)
+def test_an_unreadable_config_is_a_usage_error(runtender, mailbox, tmp_path, content, words):
+    path = tmp_path / "config"
+    if content is not None:
+        path.write_text(content)
+    result = runtender("submit", str(path))
+
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert mailbox.messages == []
+
+
+def test_a_binary_file_is_no_config(runtender, tmp_path):
+    path = tmp_path / "panel.parquet"
+    path.write_bytes(b"PAR1\xff\xfe")
+    result = runtender("submit", str(path))
+
+    assert result.exit_code == 2
+    assert "is not UTF-8 text" in result.stderr
+
+
+_HEADER = b"dest,date,flights\n"
+_BAD_PANELS = {
+    "missing": (None, "data.source_table: gs://demo-warehouse/panels/bad.csv does not exist"),
+    "empty": (b"", "data.source_table: gs://demo-warehouse/panels/bad.csv is empty (0 bytes)"),
+    "without rows": (_HEADER, "has no rows"),
+    "without columns": (b"dest,day\nABQ,2013-01-01\n", "data.date_col, data.target_col: "),
+    "with a bad date": (_HEADER + b"ABQ,yesterday,3\n", "data.date_col: row 1"),
+    "too short for the horizon": (_HEADER + b"ABQ,2013-01-01,3\n", "data.horizon: no series is long enough"),
+}
+
+
+@pytest.mark.parametrize(("panel", "words"), _BAD_PANELS.values(), ids=_BAD_PANELS)
+def test_a_panel_that_cannot_be_forecast_stops_the_submit(
+    runtender, flights, mailbox, objects, config, panel, words
+):
+    config["data"]["source_table"] = "gs://demo-warehouse/panels/bad.csv"
+    flights.write_text(json.dumps(config))
+    if panel is not None:
+        objects.put("demo-warehouse", "panels/bad.csv", panel)
+    result = runtender("submit", str(flights))
+
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert mailbox.messages == []
+
+
+def test_a_table_is_left_to_the_worker(runtender, flights, mailbox, config):
+    config["data"]["source_table"] = "warehouse.sales.daily"
+    flights.write_text(json.dumps(config))
+    result = runtender("submit", str(flights))
+
+    assert result.exit_code == 0
+    assert "the worker checks it" in result.stderr
+
+
+def test_a_panel_too_large_for_a_prompt_is_left_to_the_worker(runtender, flights, objects, config):
+    # Random bytes would not compress; one long field of zeros is 33 MiB of panel.
+    objects.put("demo-warehouse", "panels/large.csv", bytes(33 * 1024 * 1024))
+    config["data"]["source_table"] = "gs://demo-warehouse/panels/large.csv"
+    flights.write_text(json.dumps(config))
+    result = runtender("submit", str(flights))
+
+    assert result.exit_code == 0
+    assert "33 MiB: columns and rows are left to the worker" in result.stderr
+
+
+def test_a_parquet_panel_is_read_too(runtender, flights, objects, config, tmp_path: Path):
+    days = [date(2013, 1, 1) + timedelta(days=day) for day in range(40)]
+    panel = pa.table({"dest": ["ABQ"] * 40, "date": days, "flights": list(range(40))})
+    pq.write_table(panel, tmp_path / "panel.parquet")
+    objects.put("demo-warehouse", "panels/panel.parquet", (tmp_path / "panel.parquet").read_bytes())
+    config["data"]["source_table"] = "gs://demo-warehouse/panels/panel.parquet"
+    flights.write_text(json.dumps(config))
+
+    assert "1 series, 40 rows" in runtender("submit", str(flights)).stderr

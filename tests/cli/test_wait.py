@@ -1,0 +1,193 @@
+"""`wait`: the exit code of the outcome, bounded patience, and a Ctrl-C that touches nothing."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from datetime import timedelta
+from functools import partial
+from io import StringIO
+
+import pytest
+
+from runtender.cli.progress import progress
+from runtender.cli.watching import Picture
+from runtender.errors import Retryable
+from runtender.local.store import MemoryStore
+from runtender.model import Cells, Cleanup, CleanupState, Phase
+from runtender.ports import Update
+from runtender.wire.documents import job_path, job_to_document, run_path, run_to_document
+
+_CODES = {"SUCCEEDED": 0, "PARTIAL": 3, "FAILED": 3, "TIMED_OUT": 4, "NO_CAPACITY": 5, "CANCELLED": 6}
+
+
+class StridingClock:
+    """A clock that goes on by `stride` at each look; `events` happen at the looks of their numbers."""
+
+    def __init__(self, start, stride, events=None):
+        self._now, self._stride, self._events = start, stride, events or {}
+        self._looks = 0
+
+    def now(self):
+        self._looks += 1
+        self._events.get(self._looks, lambda: None)()
+        self._now += self._stride
+        return self._now
+
+
+@pytest.mark.parametrize(("outcome", "code"), _CODES.items(), ids=_CODES)
+def test_the_exit_code_tells_the_outcome(runtender, make, keep, parsed, outcome, code):
+    job = make.ended_job(outcome)
+    keep(make.run(job), job)
+    result = runtender("wait", make.RUN_ID, "--format", "json")
+
+    assert result.exit_code == code
+    assert parsed(result, "json", "run")["run"]["outcome"] == outcome
+
+
+def test_wait_ends_when_the_run_does(runtender, make, keep, store, parsed):
+    job = make.job()
+    keep(make.run(job), job)
+    ended = make.ended_job("SUCCEEDED")
+
+    def finish():
+        header, body = store.get(run_path(job.run_id)), store.get(job_path(job.job_key))
+        store.commit(
+            [
+                Update(path=body.path, fields=job_to_document(ended), stamp=body.stamp, remove=("wake_at",)),
+                Update(path=header.path, fields=run_to_document(make.run(ended)), stamp=header.stamp),
+            ]
+        )
+
+    clock = StridingClock(make.ACCEPTED, timedelta(seconds=1), {3: finish})
+    result = runtender("wait", make.RUN_ID, "--format", "json", clock=clock)
+
+    assert result.exit_code == 0
+    assert parsed(result, "json", "run")["jobs"][0]["outcome"] == "SUCCEEDED"
+
+
+def test_wait_follows_the_attempt_that_replaces_another(runtender, make, keep, store):
+    first, second = make.ended_job("FAILED"), make.ended_job("SUCCEEDED", attempt=2)
+    running = make.job(attempt=2)
+    keep(make.run(running), running, first)
+    header, body = store.get(run_path(make.RUN_ID)), store.get(job_path(second.job_key))
+
+    def finish():
+        store.commit(
+            [
+                Update(path=body.path, fields=job_to_document(second), stamp=body.stamp, remove=("wake_at",)),
+                Update(path=header.path, fields=run_to_document(make.run(second)), stamp=header.stamp),
+            ]
+        )
+
+    clock = StridingClock(make.ACCEPTED, timedelta(seconds=1), {2: finish})
+
+    assert runtender("wait", make.RUN_ID, clock=clock).exit_code == 0
+
+
+def test_what_is_left_to_clean_up_is_said(runtender, make, keep):
+    job = make.ended_job("SUCCEEDED", cleanup=Cleanup(state=CleanupState.STUCK, reason="403"))
+    keep(make.run(job), job)
+
+    assert "cannot be removed yet" in runtender("wait", make.RUN_ID).stderr
+
+
+def test_wait_gives_up_after_its_timeout(runtender, make, keep):
+    job = make.job()
+    keep(make.run(job), job)
+    clock = StridingClock(make.ACCEPTED, timedelta(minutes=1))
+    result = runtender("wait", make.RUN_ID, "--timeout", "2m", clock=clock)
+
+    assert result.exit_code == 1
+    assert "has not ended yet" in result.stderr
+
+
+def test_wait_gives_up_on_a_plane_that_writes_nothing(runtender, make, keep):
+    job = make.job()
+    keep(make.run(job), job)
+    clock = StridingClock(make.ACCEPTED, timedelta(hours=1))
+    result = runtender("wait", make.RUN_ID, clock=clock)
+
+    assert result.exit_code == 1
+    assert "the plane has written nothing for" in result.stderr
+
+
+def test_ctrl_c_leaves_the_run_alone_and_says_so(runtender, make, keep, store, mailbox):
+    job = make.job()
+    keep(make.run(job), job)
+    before = store.get(run_path(make.RUN_ID)), store.get(job_path(job.job_key))
+    press = partial(signal.raise_signal, signal.SIGINT)
+    clock = StridingClock(make.ACCEPTED, timedelta(seconds=1), {2: press})
+    result = runtender("wait", make.RUN_ID, clock=clock)
+
+    assert result.exit_code == 130
+    assert result.stdout == ""
+    assert f"run {make.RUN_ID} goes on" in result.stderr
+    assert mailbox.messages == []
+    assert (store.get(run_path(make.RUN_ID)), store.get(job_path(job.job_key))) == before
+
+
+def test_a_store_that_cannot_be_reached_ends_the_wait_with_its_words(runtender, make, keep, store):
+    class Unreachable(MemoryStore):
+        get = store.get
+        find = store.find
+
+        def watch(self, path, seconds=None):
+            raise Retryable("the store cannot be reached")
+
+    job = make.job()
+    keep(make.run(job), job)
+    result = runtender("wait", make.RUN_ID, store=Unreachable())
+
+    assert result.exit_code == 1
+    assert "error: the store cannot be reached" in result.stderr
+
+
+def test_progress_off_a_terminal_is_a_line_per_change(make, capsys):
+    at = make.ACCEPTED + timedelta(minutes=4)
+    waiting = make.job(phase=Phase.PROVISIONING, started_at=None, cells=Cells())
+    running = make.job()
+    with progress() as display:
+        display.show(Picture(), at)
+        for job, seconds in ((waiting, 0), (waiting, 5), (running, 6), (running, 7)):
+            display.show(
+                Picture(run=make.run(job), jobs={"statistical": job}), at + timedelta(seconds=seconds)
+            )
+        for count, seconds in ((5, 8), (6, 17), (7, 18)):
+            job = make.job(cells=Cells(count=count))
+            display.show(
+                Picture(run=make.run(job), jobs={"statistical": job}), at + timedelta(seconds=seconds)
+            )
+        ended = make.ended_job("SUCCEEDED")
+        display.show(Picture(run=make.run(ended), jobs={"statistical": ended}), at)
+
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines() == [
+        "2026-01-05 08:04:00Z statistical: PROVISIONING, placement 2, 0 cell files, 4m00s of 45m00s",
+        "2026-01-05 08:04:06Z statistical: RUNNING, placement 2, 4 cell files, 1m06s of 1h00m",
+        "2026-01-05 08:04:17Z statistical: RUNNING, placement 2, 6 cell files, 1m17s of 1h00m",
+        "2026-01-05 08:04:00Z statistical: SUCCEEDED (Completed), placement 2, 210 cells, 9m00s",
+    ]
+
+
+class Terminal(StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_on_a_terminal_is_drawn_over_and_taken_away(make, monkeypatch):
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    job = make.job()
+    with progress() as display:
+        display.show(
+            Picture(run=make.run(job), jobs={"statistical": job}), make.ACCEPTED + timedelta(minutes=4)
+        )
+        drawn = screen.getvalue()
+
+    assert "RUNNING" in drawn
+    assert "1m00s of 1h00m" in drawn
+    # The cursor goes up over each drawn line and clears it.
+    assert "\x1b[2K" in screen.getvalue()[len(drawn) :]
