@@ -18,7 +18,9 @@ from runtender.cli.demo_report import demo_exit, demo_parts
 from runtender.cli.exits import Exit, Failure, input_faults, interrupted
 from runtender.cli.local_cloud import STATE_FILE, find_state
 from runtender.cli.output import Format, emit, facts, note, with_format
+from runtender.cli.staging import build_package, upload_package
 from runtender.cli.wait import follow_run
+from runtender.ports import Objects
 
 _time_scale = click.option(
     "--time-scale",
@@ -102,9 +104,16 @@ def demo(chosen: Format, time_scale: float | None, scenario: str | None) -> None
     with input_faults():
         options = local_demo.Options(time_scale=time_scale, scenario=scenario)
     with interrupted("the demo is stopped, and its local cloud with it"):
-        document = local_demo.run_demo(options, say=note, follow=follow_run)
+        document = local_demo.run_demo(options, say=note, follow=follow_run, stage=_stage)
     emit(chosen, document, lambda: demo_parts(document))
     click.get_current_context().exit(demo_exit(document))
+
+
+def _stage(folder: Path, objects: Objects, bucket: str) -> tuple[str, str | None]:
+    """Stage a package as `runtender stage` does; return its URI and entry point."""
+    package = build_package(folder)
+    uri, _ = upload_package(package, objects, bucket)
+    return str(uri), package.entrypoint
 
 
 def _folder() -> Path:
