@@ -12,7 +12,7 @@ import queue
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any, assert_never
 
@@ -30,21 +30,10 @@ _Fetched = firestore.DocumentSnapshot[firestore.DocumentReference]
 _JOBS = "jobs"
 _TRY_S = 10.0
 # Seconds inside one call; minutes are left to redelivery and `wake_at`.
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S, _ALL_TRIES_S = 0.1, 2.0, 20.0
-_READ_AGAIN = Retry(
-    predicate=if_exception_type(
-        exceptions.DeadlineExceeded, exceptions.InternalServerError, exceptions.ServiceUnavailable
-    ),
-    initial=_FIRST_PAUSE_S,
-    maximum=_LONGEST_PAUSE_S,
-    timeout=_ALL_TRIES_S,
-)
-_COMMIT_AGAIN = Retry(
-    predicate=if_exception_type(exceptions.ResourceExhausted, exceptions.ServiceUnavailable),
-    initial=_FIRST_PAUSE_S,
-    maximum=_LONGEST_PAUSE_S,
-    timeout=_ALL_TRIES_S,
-)
+_PATIENCE = timedelta(seconds=20)
+_READ_AGAIN = (exceptions.DeadlineExceeded, exceptions.InternalServerError, exceptions.ServiceUnavailable)
+# Not after a time-out: by then the first try may have been carried out, which only the caller can tell.
+_COMMIT_AGAIN = (exceptions.ResourceExhausted, exceptions.ServiceUnavailable)
 # How Firestore says that a precondition does not hold; Aborted is its word for writes that got in each other's way.
 _REFUSED = (exceptions.Aborted, exceptions.AlreadyExists, exceptions.FailedPrecondition, exceptions.NotFound)
 _DROPPED = firestore.DELETE_FIELD
@@ -55,14 +44,19 @@ _STREAM_CHECK_S = 5.0
 class FirestoreStore:
     """A store in one Firestore database."""
 
-    def __init__(self, project: str, database: str | None = None) -> None:
-        """Use `database` of `project` (None: its default one). Raises google-auth's error without credentials."""
+    def __init__(self, project: str, database: str | None = None, *, patience: timedelta = _PATIENCE) -> None:
+        """Use `database` of `project` (None: its default one); `patience` bounds a call with all its repeats.
+
+        Raises `google.auth.exceptions.DefaultCredentialsError` where there are none.
+        """
         self._client = firestore.Client(project=project, database=database)
+        self._read_again = _repeats(_READ_AGAIN, patience)
+        self._commit_again = _repeats(_COMMIT_AGAIN, patience)
 
     def get(self, path: str) -> Snapshot | None:
         collection_of(path)
         with _read(path):
-            document = self._client.document(path).get(retry=_READ_AGAIN, timeout=_TRY_S)
+            document = self._client.document(path).get(retry=self._read_again, timeout=_TRY_S)
         return _snapshot(document)
 
     def commit(self, writes: Sequence[Write]) -> tuple[Any, ...]:
@@ -70,7 +64,7 @@ class FirestoreStore:
         for write in writes:
             self._add(batch, write)
         with _committed(writes):
-            results = batch.commit(retry=_COMMIT_AGAIN, timeout=_TRY_S)
+            results = batch.commit(retry=self._commit_again, timeout=_TRY_S)
         return tuple(
             None if isinstance(write, Remove) else result.update_time
             for write, result in zip(writes, results, strict=True)
@@ -86,7 +80,7 @@ class FirestoreStore:
             .select([])
         )
         with _read(_JOBS):
-            return [document.id for document in query.stream(retry=_READ_AGAIN, timeout=_TRY_S)]
+            return [document.id for document in query.stream(retry=self._read_again, timeout=_TRY_S)]
 
     def find(
         self,
@@ -103,7 +97,7 @@ class FirestoreStore:
         for field, value in (where or {}).items():
             query = query.where(filter=firestore.FieldFilter(_dotted(field), "==", value))
         with _read(collection):
-            found = [_snapshot(document) for document in query.stream(retry=_READ_AGAIN, timeout=_TRY_S)]
+            found = [_snapshot(document) for document in query.stream(retry=self._read_again, timeout=_TRY_S)]
         return [snapshot for snapshot in found if snapshot is not None]
 
     def watch(self, path: str, seconds: float | None = None) -> Iterator[Snapshot | None]:
@@ -159,6 +153,12 @@ class FirestoreStore:
                 batch.delete(reference, self._client.write_option(last_update_time=write.stamp))
             case _:
                 assert_never(write)
+
+
+def _repeats(errors: tuple[type[Exception], ...], patience: timedelta) -> Retry:
+    return Retry(
+        predicate=if_exception_type(*errors), initial=0.1, maximum=2.0, timeout=patience.total_seconds()
+    )
 
 
 def _sendable(path: str, fields: Document) -> dict[str, Any]:

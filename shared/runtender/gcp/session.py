@@ -22,7 +22,7 @@ _POOLED_CONNECTIONS = 16
 
 
 class HttpSession(Protocol):
-    """What the adapters use of `requests.Session`; a plain one serves where nothing is signed."""
+    """What the adapters use of `requests.Session`."""
 
     def request(
         self,
@@ -40,6 +40,14 @@ class HttpSession(Protocol):
 def google_session(scopes: Sequence[str] = (CLOUD_PLATFORM,)) -> HttpSession:
     """Return a session that signs with the application default credentials. Safe for many threads."""
     return _GoogleSession(tuple(scopes))
+
+
+def plain_session() -> HttpSession:
+    """Return a session that signs nothing and takes no proxy from the environment: for servers of this machine."""
+    session = requests.Session()
+    session.trust_env = False
+    session.mount("http://", HTTPAdapter(pool_maxsize=_POOLED_CONNECTIONS))
+    return session
 
 
 class _GoogleSession:

@@ -22,7 +22,8 @@ STORAGE_URL = "https://storage.googleapis.com"
 _REPEATED = PASSING | {429}
 _FACTS = "name,size,generation,timeCreated"
 _PAGE = 1000
-_MAX_PAGES = 1000
+# A page may come back short or empty; a listing that does not end has to.
+_MAX_PAGES = 200
 _WORDS = 500
 # What stands in the 403 for a worker that may create objects but would have to delete one to overwrite it.
 _OVERWRITE_DENIED = b"storage.objects.delete"
