@@ -7,7 +7,7 @@ would: the request's row and, for an accepted submit, the run's header and jobs.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,6 +26,7 @@ from runtender.engine.intake import Intake
 from runtender.engine.plane import Plane
 from runtender.gcp.clock import SystemClock
 from runtender.gcp.storage import StorageObjects
+from runtender.local.home import CloudHome
 from runtender.local.http import CoreAdapter
 from runtender.local.objects.core import ObjectsCore
 from runtender.local.store import MemoryStore
@@ -352,3 +353,24 @@ def parsed() -> Callable[[Result, str, str], Any]:
         return document
 
     return read
+
+
+@pytest.fixture
+def local_variables() -> dict[str, str]:
+    """What a local cloud tells its clients."""
+    return {
+        "SF_BACKEND": "embedded",
+        "SF_PROJECT_ID": "local",
+        "STORAGE_EMULATOR_HOST": "http://127.0.0.1:1",
+    }
+
+
+@pytest.fixture
+def home(tmp_path: Path, local_variables: dict[str, str]) -> Iterator[CloudHome]:
+    """The home of a running local cloud: whoever runs one holds its lock."""
+    home = CloudHome(tmp_path)
+    lock = home.acquire()
+    assert lock is not None
+    home.write_state({"environment": {**local_variables, "LD_PRELOAD": "/tmp/evil.so"}, "supervisor": 1})
+    with lock:
+        yield home

@@ -16,7 +16,7 @@ from rich.console import RenderableType
 
 from runtender.cli.demo_report import demo_exit, demo_parts
 from runtender.cli.exits import Exit, Failure, input_faults, interrupted
-from runtender.cli.local_cloud import STATE_FILE, find_state
+from runtender.cli.local_cloud import cloud_folder
 from runtender.cli.output import Format, emit, facts, note, with_format
 from runtender.cli.staging import build_package, upload_package
 from runtender.cli.wait import follow_run
@@ -118,8 +118,7 @@ def _stage(folder: Path, objects: Objects, bucket: str) -> tuple[str, str | None
 
 def _folder() -> Path:
     """Return the folder whose local cloud is meant: the nearest one upwards that has one, else this one."""
-    state = find_state(Path.cwd())
-    return Path.cwd() if state is None else state.parents[len(STATE_FILE.parts) - 1]
+    return cloud_folder(Path.cwd()) or Path.cwd()
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import click
 
 from runtender.cli.exits import Failure, InputFailure, input_faults
-from runtender.cli.local_cloud import find_state, read_environment
+from runtender.cli.local_cloud import cloud_environment, cloud_folder
 from runtender.cli.output import note
 from runtender.ports import Clock, Objects, Store, Topics
 from runtender.settings import Settings
@@ -85,20 +85,19 @@ def _wired() -> World:
     )
 
 
-def plane_environment(environment: Mapping[str, str], folder: Path) -> Mapping[str, str]:
+def plane_environment(environment: Mapping[str, str], start: Path) -> Mapping[str, str]:
     """Return what to add to `environment`: the local cloud's variables, unless SF_BACKEND names the backend.
 
-    Raises `Failure` where neither the environment nor a local cloud of `folder` says which plane is meant.
+    Raises `Failure` where neither the environment nor a local cloud of `start` says which plane is meant.
     """
     if environment.get("SF_BACKEND"):
         return {}
-    state = find_state(folder)
-    if state is not None:
-        local = read_environment(state)
-        if environment.get("SF_PROJECT_ID", local.get("SF_PROJECT_ID")) != local.get("SF_PROJECT_ID"):
-            note(
-                f"using the local cloud of {state.parent.parent}; set SF_BACKEND=google for {environment['SF_PROJECT_ID']}"
-            )
+    folder = cloud_folder(start)
+    local = None if folder is None else cloud_environment(folder)
+    if local is not None:
+        project = environment.get("SF_PROJECT_ID")
+        if project and project != local.get("SF_PROJECT_ID"):
+            note(f"using the local cloud of {folder}; set SF_BACKEND=google for {project}")
         return local
     if not any(name.startswith("SF_") for name in environment):
         raise InputFailure(_NO_PLANE)

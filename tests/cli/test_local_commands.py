@@ -1,0 +1,59 @@
+"""`local`: the command's own part. What a local cloud does is tested where it is built."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_status_without_a_local_cloud_says_how_to_start_one(runtender):
+    result = runtender("local", "status", "--format", "json")
+
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["running"] is False
+    assert "runtender local up" in result.stderr
+
+
+def test_down_without_a_local_cloud_changes_nothing(runtender):
+    result = runtender("local", "down", "--format", "json")
+
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["stopped"] is False
+
+
+def test_env_without_a_local_cloud_is_an_error(runtender):
+    result = runtender("local", "env")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "runtender local up" in result.stderr
+
+
+def test_a_shell_takes_the_printed_environment(runtender, home, local_variables):
+    home.write_state({"environment": {**local_variables, "SF_PLANE_ID": "it's $HOME"}})
+    exports = runtender("local", "env").stdout
+    shown = subprocess.run(
+        ["bash", "-c", f'{exports}\nprintf "%s\\n" "$SF_PROJECT_ID" "$SF_PLANE_ID"'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert shown.stdout.splitlines() == ["local", "it's $HOME"]
+
+
+@pytest.mark.parametrize("verb", ["up", "demo"])
+@pytest.mark.parametrize(
+    "options", [("--time-scale", "0"), ("--scenario", "no-such-scenario")], ids=["scale", "scenario"]
+)
+def test_a_local_cloud_is_not_started_with_wrong_options(runtender, verb, options, tmp_path):
+    result = runtender("local", verb, *options)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert not (tmp_path / ".runtender").exists()
