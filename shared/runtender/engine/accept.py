@@ -31,6 +31,7 @@ from runtender.wire.documents import (
     run_to_document,
     run_update,
 )
+from runtender.wire.json_input import read_json_object
 
 _MAX_CONFIG_BYTES = 8 * 1024 * 1024
 
@@ -131,7 +132,7 @@ class Acceptor:
                 "SF_COMPUTE_FALLBACK", f"{uri} does not exist", "upload the catalogue or unset it"
             )
         try:
-            return parse_catalogue(json.loads(body))
+            return parse_catalogue(read_json_object(body))
         except ValueError as error:
             raise Rejected.because("SF_COMPUTE_FALLBACK", str(error), "mend the catalogue") from error
 
@@ -145,14 +146,10 @@ class Acceptor:
         if len(body) > _MAX_CONFIG_BYTES:
             raise Rejected.because("config_uri", f"{uri} is larger than 8 MiB", "store a smaller config")
         try:
-            data = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            raise Rejected.because(
-                "config_uri", f"{uri} is not JSON ({error})", "store one JSON object"
-            ) from error
-        if not isinstance(data, dict):
-            raise Rejected.because("config_uri", f"{uri} is not a JSON object", "store one JSON object")
-        return data
+            return read_json_object(body)
+        except ValueError as error:
+            problem = f"{uri} is no JSON object: {error}"
+            raise Rejected.because("config_uri", problem, "store one JSON object") from error
 
     def _check_panel(self, subject: _Subject) -> None:
         """A panel that is not there would cost a machine to find out."""

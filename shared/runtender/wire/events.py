@@ -43,8 +43,7 @@ class Message:
 
 def read_message(event: Event, now: datetime) -> Message:
     """Read a Pub/Sub message. What is missing is taken from the event itself, at last from `now`: nothing is lost."""
-    data = event.data if isinstance(event.data, Mapping) else {}
-    message = data.get("message") if isinstance(data.get("message"), Mapping) else {}
+    message = _mapping(_mapping(event.data).get("message"))
     return Message(
         body=_decoded(message.get("data")),
         attributes=_attributes(message),
@@ -55,12 +54,11 @@ def read_message(event: Event, now: datetime) -> Message:
 
 def read_object(event: Event) -> str:
     """Return the name of the object that was written; `MalformedEvent` when the event names none."""
-    data = event.data if isinstance(event.data, Mapping) else {}
+    data = _mapping(event.data)
     if str(_attribute(event, "type")).endswith(_STORAGE_SUFFIX):
         name = data.get("name")
     else:
-        message = data.get("message") if isinstance(data.get("message"), Mapping) else {}
-        attributes = _attributes(message)
+        attributes = _attributes(_mapping(data.get("message")))
         if attributes.get("eventType", _FINALIZE) != _FINALIZE:
             raise MalformedEvent(f"eventType {attributes['eventType']!r} is not {_FINALIZE}")
         name = attributes.get("objectId")
@@ -70,8 +68,11 @@ def read_object(event: Event) -> str:
 
 
 def _attributes(message: Mapping[str, Any]) -> Mapping[str, str]:
-    attributes = message.get("attributes")
-    return {str(k): str(v) for k, v in attributes.items()} if isinstance(attributes, Mapping) else {}
+    return {str(key): str(value) for key, value in _mapping(message.get("attributes")).items()}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _attribute(event: Event, name: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 from runtender.ids import parse_marker_object
 from runtender.model import Job, Marker, MarkerStatus, Reason, Resource, Writer
+from runtender.wire.json_input import read_json_object
 
 MAX_MARKER_BYTES = 64 * 1024
 _MAX_DETAIL = 2000
@@ -27,10 +28,8 @@ def parse_marker(name: str, body: bytes, recorded_at: datetime) -> Marker | None
     if where is None or not 0 < len(body) <= MAX_MARKER_BYTES:
         return None
     try:
-        data = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(data, dict):
+        data = read_json_object(body)
+    except ValueError:
         return None
     status = _member(MarkerStatus, data.get("status"))
     if status is None or (status in _TERMINAL) != (where.stage == "terminal"):

@@ -16,6 +16,7 @@ from typing import Any
 from runtender.errors import Fault, Rejected
 from runtender.model import Limits, SubmitAction, SubmitKind, SubmitRequest
 from runtender.wire.durations import parse_duration
+from runtender.wire.json_input import read_json_object
 
 MAX_MESSAGE_BYTES = 512 * 1024
 MAX_INLINE_CONFIG_BYTES = 256 * 1024
@@ -95,12 +96,9 @@ def _json_object(body: bytes) -> Mapping[str, Any]:
             "store the config in Cloud Storage and send `config_uri`",
         )
     try:
-        data = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise Rejected.because("message", f"is not JSON ({error})", "send one JSON object") from error
-    if not isinstance(data, dict):
-        raise Rejected.because("message", f"is a JSON {type(data).__name__}", "send one JSON object")
-    return data
+        return read_json_object(body)
+    except ValueError as error:
+        raise Rejected.because("message", f"is no JSON object: {error}", "send one JSON object") from error
 
 
 @dataclass(slots=True)
