@@ -145,6 +145,21 @@ def test_a_resumable_upload_tells_how_far_it_got(core: ObjectsCore):
     assert call("PUT", {**piece, "upload_id": "another"}).status == 404
 
 
+def test_a_write_once_resumable_upload_is_refused_before_its_body_is_sent_and_after(core: ObjectsCore):
+    def begin(name: str) -> HttpResponse:
+        query = {"uploadType": "resumable", "name": name, "ifGenerationMatch": "0"}
+        return core.handle(HttpRequest(method="POST", path=UPLOAD, query=query), NOW)
+
+    upload(core, "there", b"first")
+    assert begin("there").status == 412
+
+    begun = begin("raced for")
+    upload(core, "raced for", b"first")
+    query = {"uploadType": "resumable", "upload_id": begun.headers["X-GUploader-UploadID"]}
+    assert core.handle(HttpRequest(method="PUT", path=UPLOAD, query=query, body=b"2"), NOW).status == 412
+    assert get(core, "raced%20for", alt="media").body == b"first"
+
+
 def test_a_resumable_upload_to_googles_name_goes_on_over_tls(core):
     headers = {"Host": "storage.googleapis.com"}
     query = {"uploadType": "resumable", "name": "x"}

@@ -15,7 +15,7 @@ from runtender.errors import Rejected, Retryable
 from runtender.local.http import DROPPED, CoreAdapter, Fault, HttpRequest, HttpResponse, json_response, serve
 from runtender.local.publisher import EmbeddedTopics
 from runtender.local.ticker import Ticker
-from runtender.local.topics import Subscription, TopicsApi, TopicsCore, TopicsServer
+from runtender.local.topics import Pusher, Subscription, TopicsApi, TopicsCore, TopicsServer
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 # Pub/Sub's minutes as milliseconds.
@@ -110,6 +110,41 @@ def test_an_endpoint_that_is_too_slow_is_asked_again():
             assert submit_counts(server)["failed"] >= 1
         release.set()
     assert len(calls) >= 2
+
+
+def test_a_redirect_is_not_followed():
+    paths = []
+
+    def to_the_slash(request: HttpRequest) -> HttpResponse:
+        paths.append(request.path)
+        return HttpResponse(status=308, headers={"Location": "/on_submit/"})
+
+    with serve(to_the_slash) as endpoint, TopicsServer(a_core(f"{endpoint.url}/on_submit")) as server:
+        server.publish("submit", b"run", {}, datetime.now(UTC))
+        eventually(lambda: submit_counts(server)["failed"] >= 1)
+    assert set(paths) == {"/on_submit"}
+
+
+def test_an_endpoint_that_hangs_does_not_keep_its_thread():
+    release = threading.Event()
+    calls = []
+
+    def hang_once(_request: HttpRequest) -> HttpResponse:
+        calls.append(1)
+        if len(calls) == 1:
+            release.wait(10)
+        return HttpResponse(status=204)
+
+    with serve(hang_once) as endpoint:
+        core = a_core(endpoint.url, ack_deadline=timedelta(seconds=100))
+        changed = threading.Condition()
+        pusher = Pusher(core, changed, parallel=1)
+        with changed:
+            core.publish("submit", b"run", {}, datetime.now(UTC))
+            changed.notify_all()
+        eventually(lambda: len(calls) >= 2, seconds=5)
+        release.set()
+        pusher.close()
 
 
 def test_deliveries_run_side_by_side():
