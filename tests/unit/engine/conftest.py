@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import requests
 
-from runtender.engine import Engine, Intake, Plane, Watchdog
+from runtender.engine import Engine, Plane, Watchdog
+from runtender.engine.intake import Intake
 from runtender.gcp.compute import RestApi
 from runtender.gcp.storage import StorageObjects
 from runtender.ids import marker_object, request_document_id
