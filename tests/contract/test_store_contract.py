@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
@@ -24,14 +24,14 @@ EMBEDDED = ["memory", "sqlite"]
 
 
 @pytest.fixture(params=[*EMBEDDED, pytest.param("firestore", marks=pytest.mark.emulator("firestore"))])
-def store(request, tmp_path, monkeypatch):
+def store(request, tmp_path, monkeypatch) -> Iterator[Store]:
     match request.param:
         case "memory":
             yield MemoryStore()
         case "sqlite":
-            store = SqliteStore(tmp_path / "store.db")
-            yield store
-            store.close()
+            embedded = SqliteStore(tmp_path / "store.db")
+            yield embedded
+            embedded.close()
         case _:
             from runtender.gcp.firestore import FirestoreStore  # noqa: PLC0415 - only where it is used
 

@@ -6,13 +6,14 @@ import json
 import urllib.request
 import uuid
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from runtender.errors import Rejected, Retryable
 from runtender.gcp.pubsub import PubSubTopics
+from runtender.ports import Topics
 
 pytestmark = pytest.mark.emulator("pubsub")
 
@@ -42,7 +43,7 @@ def ask(pubsub_emulator, project) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def topics(pubsub_emulator, project, monkeypatch):
+def topics(pubsub_emulator, project, monkeypatch) -> Iterator[Topics]:
     monkeypatch.setenv("PUBSUB_EMULATOR_HOST", pubsub_emulator)
     topics = PubSubTopics(project.removeprefix("projects/"))
     yield topics

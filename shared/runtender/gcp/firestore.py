@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any, assert_never
@@ -38,7 +38,7 @@ _COMMIT_AGAIN = (exceptions.ResourceExhausted, exceptions.ServiceUnavailable)
 _REFUSED = (exceptions.Aborted, exceptions.AlreadyExists, exceptions.FailedPrecondition, exceptions.NotFound)
 _DROPPED = firestore.DELETE_FIELD
 # How long a watch waits before it makes sure that its stream still lives.
-_STREAM_CHECK_S = 5.0
+_STREAM_CHECK_S = 1.0
 
 
 class FirestoreStore:
@@ -104,17 +104,19 @@ class FirestoreStore:
         end = None if seconds is None else time.monotonic() + seconds
         seen: object = object()
         # The first answer comes from a read, so that a store that cannot be reached is told from one that is still.
-        for snapshot in chain([self.get(path)], self._news(path, end)):
-            stamp = None if snapshot is None else snapshot.stamp
-            if stamp != seen:
-                seen = stamp
-                yield snapshot
+        now = self.get(path)
+        with closing(self._news(path, end)) as news:
+            for snapshot in chain([now], news):
+                stamp = None if snapshot is None else snapshot.stamp
+                if stamp != seen:
+                    seen = stamp
+                    yield snapshot
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()  # type: ignore[no-untyped-call]
 
-    def _news(self, path: str, end: float | None) -> Iterator[Snapshot | None]:
+    def _news(self, path: str, end: float | None) -> Generator[Snapshot | None, None, None]:
         """Yield what the document's listener tells until `end`, subscribing anew when its stream has died."""
         reference = self._client.document(path)
         news: queue.SimpleQueue[Snapshot | None] = queue.SimpleQueue()

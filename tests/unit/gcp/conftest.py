@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pytest
 import requests
 
+from runtender.gcp.session import HttpSession
 from runtender.local.http import HttpRequest, HttpResponse, serve
+from runtender.ports import Clock
 
 
 @dataclass
@@ -46,7 +49,7 @@ class ScriptedService:
 
 
 @pytest.fixture
-def clock():
+def clock() -> Clock:
     return StillClock()
 
 
@@ -59,6 +62,6 @@ def service():
 
 
 @pytest.fixture
-def session():
+def session() -> Iterator[HttpSession]:
     with requests.Session() as session:
         yield session

@@ -9,7 +9,7 @@ import pytest
 
 from runtender.gcp.compute import RestApi
 from runtender.local.http import DROPPED, HttpResponse, json_response, serve
-from runtender.ports import ApiAnswer, ApiRequest
+from runtender.ports import Api, ApiAnswer, ApiRequest
 
 OK = json_response(200, {"status": "RUNNING"})
 BUSY = HttpResponse(status=503)
@@ -30,7 +30,7 @@ SET_LABELS = ApiRequest(method_id="compute.instances.setLabels", verb="POST", pa
 
 
 @pytest.fixture
-def api(service, session, clock):
+def api(service, session, clock) -> Api:
     return RestApi(session, f"{service.url}/compute/v1/", clock=clock)
 
 

@@ -13,13 +13,19 @@ from typing import Any
 
 import grpc  # type: ignore[import-untyped]
 import pytest
-from google.cloud.firestore_v1.types import CommitResponse, WriteResult
+from google.cloud.firestore_v1.types import (
+    BatchGetDocumentsRequest,
+    BatchGetDocumentsResponse,
+    CommitResponse,
+    WriteResult,
+)
 
 from runtender.errors import Conflict, Rejected, Retryable
 from runtender.gcp.firestore import FirestoreStore
 from runtender.ports import Create, Increment, Remove, Update
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+FAILED = grpc.StatusCode.FAILED_PRECONDITION
 DOCUMENTS = "projects/p-1/databases/(default)/documents"
 
 
@@ -34,14 +40,21 @@ class RefusingFirestore:
         """Return what a gRPC server needs to serve this."""
         methods = {
             "Commit": grpc.unary_unary_rpc_method_handler(self._commit),
-            "BatchGetDocuments": grpc.unary_stream_rpc_method_handler(self._refuse),
+            "BatchGetDocuments": grpc.unary_stream_rpc_method_handler(self._get),
             "RunQuery": grpc.unary_stream_rpc_method_handler(self._refuse),
+            "Listen": grpc.stream_stream_rpc_method_handler(self._refuse),
         }
         return grpc.method_handlers_generic_handler("google.firestore.v1.Firestore", methods)
 
-    def _refuse(self, _request: bytes, call: Any) -> Any:
+    def _refuse(self, _request: object, call: Any) -> Any:
         self.calls.append("read")
-        call.abort(*self.refusals.pop(0))
+        call.abort(*(self.refusals.pop(0) if self.refusals else (FAILED, "no more")))
+
+    def _get(self, request: bytes, call: Any) -> Any:
+        if self.refusals:
+            self._refuse(request, call)
+        (name,) = BatchGetDocumentsRequest.deserialize(request).documents
+        yield BatchGetDocumentsResponse.serialize(BatchGetDocumentsResponse(missing=name, read_time=NOW))
 
     def _commit(self, _request: bytes, call: Any) -> Any:
         self.calls.append("commit")
@@ -74,7 +87,6 @@ UPDATE = Update(path="runs/b", fields={"n": 2}, stamp=NOW)
 REMOVE = Remove(path="jobs/ab", stamp=NOW)
 INCREMENT = Increment(path="budget/c", amounts={"n": 1})
 
-FAILED = grpc.StatusCode.FAILED_PRECONDITION
 STALE = "the stored version (2) does not match the required base version (1)"
 
 
@@ -180,3 +192,15 @@ def test_a_read_is_given_up_when_its_time_is_over(store, remote, read):
     with pytest.raises(Retryable, match="later"):
         read(store)
     assert len(remote.calls) > 1
+
+
+# The client's listener raises in a thread of its own when its stream ends for good.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_watch_whose_stream_has_ended_says_so_instead_of_falling_silent(store, remote):
+    changes = store.watch("runs/a")
+    assert next(changes) is None
+    remote.refusals = [(FAILED, "the listener is refused")] + [
+        (grpc.StatusCode.PERMISSION_DENIED, "locked out")
+    ] * 9
+    with pytest.raises(Retryable, match="locked out"):
+        next(changes)

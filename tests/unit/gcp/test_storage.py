@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -10,7 +11,7 @@ from runtender.errors import Rejected, Retryable
 from runtender.gcp.storage import StorageObjects
 from runtender.local.http import DROPPED, HttpRequest, HttpResponse, google_error, json_response
 from runtender.local.objects import ObjectsCore, ObjectServer
-from runtender.ports import ObjectPage
+from runtender.ports import ObjectPage, Objects
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 250_000, tzinfo=UTC)
 NAME = "runs/status/sf-r-1-ml-a1/0123456789abcdef/0.terminal.json"
@@ -25,7 +26,7 @@ def core():
 
 
 @pytest.fixture
-def objects(core, session, clock):
+def objects(core, session, clock) -> Iterator[Objects]:
     with ObjectServer(core, now=lambda: NOW) as server:
         yield StorageObjects(session, server.url, clock=clock)
 
