@@ -236,6 +236,7 @@ def make() -> Any:
 
     class Builders:
         RUN_ID, ACCEPTED, PROJECT = RUN_ID, ACCEPTED, PROJECT
+        plan = staticmethod(a_plan)
         job = staticmethod(a_job)
         ended_job = staticmethod(an_ended_job)
         run = staticmethod(a_run)
@@ -335,9 +336,11 @@ def runtender(world: World) -> Callable[..., Result]:
 def flights(tmp_path: Path, objects: Objects) -> Path:
     """The example config, its panel in the object server."""
     objects.put("demo-warehouse", "panels/flights.csv.gz", (FLIGHTS / "flights.csv.gz").read_bytes())
-    config = tmp_path / "flights.json"
-    config.write_bytes((FLIGHTS / "flights.json").read_bytes())
-    return config
+    config = json.loads((FLIGHTS / "flights.json").read_bytes())
+    config["data"]["source_table"] = "gs://demo-warehouse/panels/flights.csv.gz"
+    path = tmp_path / "flights.json"
+    path.write_text(json.dumps(config))
+    return path
 
 
 @pytest.fixture

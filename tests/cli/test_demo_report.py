@@ -36,6 +36,8 @@ def a_demo(outcome: str = "SUCCEEDED", **leftovers: int):
             "models": {"theta": {"mase": 0.91234, "smape": 0.2}, "autoets": {"mase": None, "smape": 0.21}},
             "baseline": {"mase": 1.0, "smape": 0.25},
         },
+        "phases": {"start_s": 1.2, "run_s": 61.0},
+        "memory": {"peak_mib": 612},
         "events": {"on_submit": 1, "on_tick": 3},
         "calls": {"compute.instances.insert": 2},
         "leftovers": {"instances": 0, "disks": 0, **leftovers},
@@ -70,6 +72,9 @@ def test_the_page_shows_forecast_costs_and_that_nothing_is_left():
         "Google API calls",
         "WHAT COUNT",
         "compute.instances.insert 2",
+        "This machine",
+        "Time start 1s, run 1m01s",
+        "Memory 612 MiB at most, all processes together",
         "Leftovers: none",
     ]
 

@@ -14,7 +14,7 @@ from runtender.cli.progress import progress
 from runtender.cli.watching import Picture
 from runtender.errors import Retryable
 from runtender.local.store import MemoryStore
-from runtender.model import Cells, Cleanup, CleanupState, Phase
+from runtender.model import Cells, Cleanup, CleanupState, Phase, SubmitKind
 from runtender.ports import Update
 from runtender.wire.documents import job_path, job_to_document, run_path, run_to_document
 
@@ -64,6 +64,7 @@ def test_wait_ends_when_the_run_does(runtender, make, keep, store, parsed):
 
     assert result.exit_code == 0
     assert parsed(result, "json", "run")["jobs"][0]["outcome"] == "SUCCEEDED"
+    assert "statistical: SUCCEEDED (Completed)" in result.stderr.splitlines()[-1]
 
 
 def test_wait_follows_the_attempt_that_replaces_another(runtender, make, keep, store):
@@ -169,6 +170,15 @@ def test_progress_off_a_terminal_is_a_line_per_change(make, capsys):
         "2026-01-05 08:04:17Z statistical: RUNNING, placement 2, 6 cell files, 1m17s of 1h00m",
         "2026-01-05 08:04:00Z statistical: SUCCEEDED (Completed), placement 2, 210 cells, 9m00s",
     ]
+
+
+def test_a_task_has_no_cells_to_land(make, capsys):
+    job = make.job(family="task", plan=make.plan(kind=SubmitKind.TASK))
+    with progress() as display:
+        display.show(Picture(run=make.run(job), jobs={"task": job}), make.ACCEPTED + timedelta(minutes=4))
+
+    line = "2026-01-05 08:04:00Z task: RUNNING, placement 2, 1m00s of 1h00m\n"
+    assert capsys.readouterr().err == line
 
 
 class Terminal(StringIO):

@@ -32,6 +32,7 @@ def demo_parts(document: Document) -> Iterator[RenderableType]:
         yield from _forecast(document["forecast"])
     yield from _counts("Events handled", document.get("events", {}))
     yield from _counts("Google API calls", document.get("calls", {}))
+    yield from _costs(document)
     left = ", ".join(f"{count} {kind}" for kind, count in document["leftovers"].items() if count)
     yield heading(f"Leftovers: {left or 'none'}")
 
@@ -70,6 +71,17 @@ def _forecast(forecast: Document) -> Iterator[RenderableType]:
         scores["seasonal naive"] = forecast["baseline"]
     rows = [(name, _score(score.get("mase")), _score(score.get("smape"))) for name, score in scores.items()]
     yield table(("MODEL", "MASE", "SMAPE"), rows, numbers=["MASE", "SMAPE"])
+
+
+def _costs(document: Document) -> Iterator[RenderableType]:
+    laps = document.get("phases", {})
+    peak = document.get("memory", {}).get("peak_mib")
+    if laps or peak:
+        took = ", ".join(f"{name.removesuffix('_s')} {span(seconds)}" for name, seconds in laps.items())
+        yield heading("This machine")
+        yield facts(
+            [("Time", took), ("Memory", f"{peak} MiB at most, all processes together" if peak else "")]
+        )
 
 
 def _counts(title: str, counts: Mapping[str, int]) -> Iterator[RenderableType]:

@@ -93,8 +93,9 @@ def env(chosen: Format) -> None:
 @local.command()
 @_time_scale
 @_scenario
+@click.option("--keep", is_flag=True, help="Leave the local cloud's folder, with its logs, to be looked at.")
 @with_format
-def demo(chosen: Format, time_scale: float | None, scenario: str | None) -> None:
+def demo(chosen: Format, /, *, time_scale: float | None, scenario: str | None, keep: bool) -> None:
     """Run a real forecast from submit message to cleaned-up machine, in a local cloud of its own.
 
     Ends with the exit code of the run's outcome, or 1 if anything is left over.
@@ -102,7 +103,7 @@ def demo(chosen: Format, time_scale: float | None, scenario: str | None) -> None
     with _local_extra():
         from runtender.local import demo as local_demo  # noqa: PLC0415 - see the module's first lines
     with input_faults():
-        options = local_demo.Options(time_scale=time_scale, scenario=scenario)
+        options = local_demo.Options(time_scale=time_scale, scenario=scenario, keep=keep)
     with interrupted("the demo is stopped, and its local cloud with it"):
         document = local_demo.run_demo(options, say=note, follow=follow_run, stage=_stage)
     emit(chosen, document, lambda: demo_parts(document))

@@ -15,7 +15,7 @@ from rich.text import Text
 from runtender.cli.output import console_for, note, table
 from runtender.cli.text import moment, span
 from runtender.cli.watching import Picture
-from runtender.model import Job, Phase
+from runtender.model import Job, Phase, SubmitKind
 
 # Cells may land every second; a log of the progress needs them less often.
 _BETWEEN_CELLS = timedelta(seconds=10)
@@ -47,7 +47,9 @@ def placements(job: Job) -> int:
 
 
 def cells(job: Job) -> str:
-    """Say what has landed: the summary's cells once there is one, until then the files seen."""
+    """Say what has landed: the summary's cells once there is one, until then the files seen; nothing of a task."""
+    if job.plan.kind is SubmitKind.TASK:
+        return ""
     if job.summary is not None:
         failed = f" ({job.summary.n_error} failed)" if job.summary.n_error else ""
         return f"{job.summary.n_cells} cells{failed}"
@@ -101,4 +103,4 @@ class _Lines:
             self._shown[family] = stage
             self._cells[family] = (cells(job), now)
             words = (state(job), f"placement {placements(job)}", cells(job), elapsed(job, now))
-            note(f"{moment(now)} {family}: {', '.join(words)}")
+            note(f"{moment(now)} {family}: {', '.join(filter(None, words))}")

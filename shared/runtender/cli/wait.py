@@ -70,11 +70,18 @@ def follow_run(
                 picture, heard = fresh, now
             display.show(picture, now)
             if picture.run is not None and picture.run.outcome is not None:
+                # The header may be seen before the jobs that it sums up.
+                display.show(_now_stored(store, run_id), now)
                 return picture.run.outcome
             if timeout is not None and now - begun >= timeout:
                 raise Failure(f"run {run_id} has not ended yet; 'runtender wait {run_id}' goes on waiting")
             if now - heard > _silence(timing):
                 raise Failure(_silent(run_id, now - heard))
+
+
+def _now_stored(store: Store, run_id: str) -> Picture:
+    record = load_run(store, run_id)
+    return Picture(run=record.run, jobs={job.family: job for job in record.latest})
 
 
 def _silence(timing: Timing) -> timedelta:
