@@ -39,6 +39,11 @@ def test_a_wheel_carries_every_file_of_the_folder(packed: set[str], folder: str,
     assert expected - packed == set()
 
 
+def test_a_wheel_carries_the_entry_points_and_not_their_lock(packed: set[str]) -> None:
+    folder = "runtender/local/functions/"
+    assert {name for name in packed if name.startswith(folder)} == {f"{folder}main.py"}
+
+
 def test_a_wheel_carries_nothing_but_the_package(packed: set[str]) -> None:
     assert {name.split("/")[0] for name in packed if ".dist-info/" not in name} == {"runtender"}
 

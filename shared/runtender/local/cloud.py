@@ -1,0 +1,176 @@
+"""The whole local cloud as one value: simulated services in this process, functions and machines in their own.
+
+`LocalCloud` is what the supervisor holds in the background, what the demo runs on, and what tests open in a `with`
+statement. Every port is free to be any, so several clouds run side by side.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from types import TracebackType
+
+import requests
+
+from runtender.gcp.clock import SystemClock
+from runtender.gcp.storage import StorageObjects
+from runtender.local.compute.core import ComputeCore
+from runtender.local.compute.schema import installed_schemas
+from runtender.local.compute.server import ComputeServer
+from runtender.local.compute.stock import Stock
+from runtender.local.compute.timings import Timings
+from runtender.local.environment import (
+    CODE_BUCKET,
+    FLIGHTS_OBJECT,
+    PROJECT,
+    WAREHOUSE_BUCKET,
+    Addresses,
+    clean_environment,
+    plane_environment,
+    plane_settings,
+)
+from runtender.local.functions_process import ENTRY_POINTS, FunctionsProcess
+from runtender.local.http import LocalAuthority, utc_now
+from runtender.local.objects import DiskBodies, Notification, ObjectsCore, ObjectServer
+from runtender.local.publisher import EmbeddedTopics
+from runtender.local.scenario import Scenario
+from runtender.local.scenarios import FAIR
+from runtender.local.sources import FLIGHTS_PANEL, functions_source
+from runtender.local.store import SqliteStore
+from runtender.local.ticker import TICK_PERIOD, Ticker
+from runtender.local.topics import TopicsCore, TopicsServer, plane_subscriptions, plane_topics
+from runtender.local.vm.guest import Network
+from runtender.local.vm.runner import VmRunner
+from runtender.settings import Settings
+
+_MARKERS = "runs/status/"
+
+
+class LocalCloud(AbstractContextManager["LocalCloud"]):
+    """A running local cloud with its data in `folder`; `environment` is what points a client at it.
+
+    Times pass `time_scale` times faster than on Google Cloud. Raises `LocalCloudError` where the functions do not start.
+    """
+
+    def __init__(
+        self, folder: Path, *, logs: Path, scenario: Scenario = FAIR, time_scale: float = 1.0
+    ) -> None:
+        for path in (folder, logs):
+            path.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.scenario = scenario
+        self.settings = Settings.from_env(plane_settings(time_scale))
+        with ExitStack() as parts:
+            self._open(parts, logs)
+            self._parts = parts.pop_all()
+
+    def _open(self, parts: ExitStack, logs: Path) -> None:
+        """Open all parts, each after those that it calls; they are closed the other way round."""
+        scale = self.settings.time_scale
+        authority = LocalAuthority.create(self.folder / "certificates")
+        self.functions = FunctionsProcess(functions_source(), logs / "functions.log")
+        parts.callback(self.functions.close)
+        self.topics_server = parts.enter_context(TopicsServer(self._topics()))
+        self.objects_server = parts.enter_context(ObjectServer(self._objects(), authority=authority))
+        self.compute_server = parts.enter_context(ComputeServer(self._compute(), authority=authority))
+        assert self.objects_server.tls_port is not None  # noqa: S101  # it was given an authority
+        self.machines = VmRunner(
+            root=self.folder / "machines",
+            network=Network(
+                storage_tls_port=self.objects_server.tls_port,
+                compute_tls_port=self.compute_server.tls_port,
+                storage_url=self.objects_server.url,
+                ca_file=authority.ca_file,
+            ),
+            reports=self.compute_server,
+            scale=scale,
+        )
+        parts.callback(self.machines.close)
+        # Before the machines are ended, so that none boots meanwhile.
+        parts.callback(self.compute_server.close)
+        self.compute_server.run(self.machines.apply)
+        self.addresses = Addresses(
+            storage=self.objects_server.url,
+            topics=self.topics_server.url,
+            compute=self.compute_server.url,
+            functions=self.functions.url,
+        )
+        self._open_ports(parts)
+        parts.callback(self.functions.close)
+        self.functions.start({**clean_environment(os.environ), **self.environment, "PYTHONUNBUFFERED": "1"})
+        ticks = Ticker(self.topics_server.publish, self.settings.tick_topic, period=TICK_PERIOD / scale)
+        parts.enter_context(ticks)
+
+    def _open_ports(self, parts: ExitStack) -> None:
+        """Connect a client of each service, for whoever uses the cloud from this process, and fill the buckets."""
+        store = self.folder / "store.sqlite"
+        self.environment: Mapping[str, str] = plane_environment(
+            self.settings.time_scale, store, self.addresses
+        )
+        session = parts.enter_context(requests.Session())
+        session.trust_env = False
+        self.clock = SystemClock()
+        self.store = SqliteStore(store)
+        parts.callback(self.store.close)
+        self.topics = EmbeddedTopics(self.addresses.topics, PROJECT)
+        self.objects = StorageObjects(session, self.addresses.storage, clock=self.clock)
+        self.objects.put(
+            WAREHOUSE_BUCKET, FLIGHTS_OBJECT, FLIGHTS_PANEL.read_bytes(), content_type="application/gzip"
+        )
+
+    def _topics(self) -> TopicsCore:
+        return TopicsCore(
+            project=PROJECT,
+            topics=plane_topics(self.settings),
+            subscriptions=plane_subscriptions(self.settings, self.functions.url),
+        )
+
+    def _objects(self) -> ObjectsCore:
+        core = ObjectsCore(bodies=DiskBodies(self.folder / "objects"), on_finalize=self.topics_server.publish)
+        markers = Notification(topic=self.settings.marker_topic, prefix=_MARKERS)
+        core.make_bucket(CODE_BUCKET, utc_now(), [markers])
+        core.make_bucket(WAREHOUSE_BUCKET, utc_now())
+        return core
+
+    def _compute(self) -> ComputeCore:
+        scale = self.settings.time_scale
+        return ComputeCore(
+            project=PROJECT,
+            timings=Timings().scaled(scale),
+            stock=Stock(self.scenario.stockouts, opened_at=utc_now(), scale=scale),
+            schemas=installed_schemas(),
+        )
+
+    def calls(self) -> dict[str, int]:
+        """Return how often each method of the simulated APIs was called, by its id."""
+        return {**self.compute_server.counts(), **self.objects_server.counts()}
+
+    def events(self) -> dict[str, int]:
+        """Return how many events each function has handled."""
+        by_subscription = self.topics_server.counts()["subscriptions"]
+        topics = (self.settings.submit_topic, self.settings.marker_topic, self.settings.tick_topic)
+        return {
+            name: by_subscription[f"{topic}-push"]["delivered"]
+            for name, topic in zip(ENTRY_POINTS, topics, strict=True)
+        }
+
+    def leftovers(self) -> dict[str, int]:
+        """Count what is still there of the runs: in the simulated project, and as processes of its machines."""
+        left = self.compute_server.leftovers()
+        return {
+            "instances": len(left.instances),
+            "disks": len(left.disks),
+            "operations": len(left.operations),
+            "machine_processes": self.machines.processes(),
+        }
+
+    def close(self) -> None:
+        """End everything that runs in the cloud, and then the cloud. May be called twice."""
+        self._parts.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,209 @@
+"""`runtender local demo`: one real forecast from submit message to cleaned-up machine, in a local cloud of its own.
+
+Nothing in it is staged for the show. The worker's code is packed and stored, the message goes through the topic, the
+machine runs the startup script and fits the models; what is reported is read from the run's documents, the simulated
+services' own counts and the operating system.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+from runtender.ids import request_document_id
+from runtender.local.cloud import LocalCloud
+from runtender.local.demo_results import Record, job_results, merged_forecast
+from runtender.local.environment import checked_scale
+from runtender.local.errors import LocalCloudError
+from runtender.local.home import remove_folder
+from runtender.local.scenarios import find_scenario
+from runtender.local.sources import FLIGHTS_CONFIG, worker_package
+from runtender.local.watch import ProcessWatch, processes_of
+from runtender.model import Outcome, Phase, Timing
+from runtender.ports import Clock, Objects, Store
+from runtender.wire.documents import job_from_document, request_path, run_from_document, run_path
+
+DEFAULT_SCENARIO = "first-placement-out-of-stock"
+DEFAULT_TIME_SCALE = 20.0
+"""Fast enough that waiting is a small part of it, slow enough that a starting process is not taken for a lost one."""
+
+# A message is answered within a second; a machine that is busy gets more.
+_ANSWER_WAIT_S = 60.0
+# Many times what the forecast takes on two cores.
+_RUN_WAIT = timedelta(minutes=20)
+_CLEANUP_WAIT_S = 120.0
+_PROCESS_END_S = 5.0
+_POLL_S = 0.1
+
+
+Say = Callable[[str], None]
+"""Tells a person what happens, in one line."""
+
+Stage = Callable[[Path, Objects, str], tuple[str, str | None]]
+"""Packs the package in a folder into a bucket; returns its URI and entry point."""
+
+
+class Follow(Protocol):
+    """Stays with a run until its outcome is known."""
+
+    def __call__(
+        self, store: Store, clock: Clock, timing: Timing, run_id: str, timeout: timedelta | None = None, /
+    ) -> Outcome:
+        """Show its progress and return its outcome."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Options:
+    """How to run the demo; raises `Rejected` for a scenario that is not one.
+
+    `scenario` is a shipped one's name or a YAML file. `keep` leaves the cloud's folder there, to be looked at.
+    """
+
+    time_scale: float | None = None
+    scenario: str | None = None
+    keep: bool = False
+
+    def __post_init__(self) -> None:
+        find_scenario(self.scenario)
+        checked_scale(self.time_scale or DEFAULT_TIME_SCALE)
+
+
+def run_demo(options: Options, *, say: Say, follow: Follow, stage: Stage) -> Mapping[str, Any]:
+    """Run the demo and return its report: plain values, ready for JSON.
+
+    `leftovers` counts what was still there when the run's cleanup was over, and every process that outlived the cloud.
+    Raises `LocalCloudError` where the cloud does not start or the plane does not answer.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="runtender-demo-"))
+    stopwatch = _Stopwatch()
+    try:
+        with ExitStack() as parts:
+            processes = parts.enter_context(ProcessWatch())
+            with _open_cloud(folder, options, say) as cloud:
+                stopwatch.lap("start_s")
+                record = _forecast(cloud, stopwatch, say, follow, stage)
+                report = _report(cloud, record)
+            stopwatch.lap("stop_s")
+            survivors = _survivors(processes, folder)
+    finally:
+        if options.keep:
+            say(f"kept {folder}")
+        else:
+            remove_folder(folder)
+    report["leftovers"]["processes"] = len(survivors)
+    report["phases"] = stopwatch.laps
+    report["memory"] = {"peak_mib": processes.peak_bytes >> 20}
+    return report
+
+
+def _open_cloud(folder: Path, options: Options, say: Say) -> LocalCloud:
+    scenario = find_scenario(options.scenario or DEFAULT_SCENARIO)
+    scale = options.time_scale or DEFAULT_TIME_SCALE
+    say(f"starting a local cloud, {scale:g} times faster than Google Cloud; scenario {scenario.name}")
+    return LocalCloud(folder / "cloud", logs=folder / "logs", scenario=scenario, time_scale=scale)
+
+
+def _forecast(cloud: LocalCloud, stopwatch: _Stopwatch, say: Say, follow: Follow, stage: Stage) -> Record:
+    """Submit the flights panel, stay with the run to its end and its cleanup, and return what it left on record."""
+    package_uri, entrypoint = stage(worker_package(), cloud.objects, cloud.settings.code_bucket)
+    say(f"staged the forecasting worker as {package_uri}")
+    run_id = _submit(cloud, {"package_uri": package_uri, "entrypoint": entrypoint})
+    say(f"submitted run {run_id} through topic {cloud.settings.submit_topic}")
+    stopwatch.lap("submit_s")
+    outcome = follow(cloud.store, cloud.clock, cloud.settings.timing, run_id, _RUN_WAIT)
+    stopwatch.lap("run_s")
+    say(f"run {run_id} ended {outcome}; waiting until its machine is gone")
+    record = _await_rest(cloud, run_id)
+    stopwatch.lap("cleanup_s")
+    return record
+
+
+def _submit(cloud: LocalCloud, code: Mapping[str, str | None]) -> str:
+    """Publish the submit message and return the run's id once the plane has taken it in."""
+    request_id = str(uuid.uuid4())
+    config = json.loads(FLIGHTS_CONFIG.read_bytes())
+    message = {
+        "request_id": request_id,
+        "config": config,
+        **{key: text for key, text in code.items() if text},
+    }
+    cloud.topics.publish(cloud.settings.submit_topic, json.dumps(message).encode(), {})
+    path = request_path(request_document_id(request_id))
+    deadline = time.monotonic() + _ANSWER_WAIT_S
+    while (row := cloud.store.get(path)) is None:
+        if time.monotonic() >= deadline:
+            raise LocalCloudError(
+                f"the plane did not answer in {_ANSWER_WAIT_S:g} s; see {cloud.functions.log}"
+            )
+        time.sleep(_POLL_S)
+    if row.data["run_id"] is None or row.data["errors"]:
+        raise LocalCloudError(f"the submit message was {row.data['state']}: {'; '.join(row.data['errors'])}")
+    return str(row.data["run_id"])
+
+
+def _await_rest(cloud: LocalCloud, run_id: str) -> Record:
+    """Wait until every job of the run is at rest, or should have been; what is left over then shows in the report."""
+    deadline = time.monotonic() + _CLEANUP_WAIT_S
+    while True:
+        record = _read_record(cloud.store, run_id)
+        if all(job.phase is Phase.DONE for job in record.jobs) or time.monotonic() >= deadline:
+            return record
+        time.sleep(_POLL_S)
+
+
+def _read_record(store: Store, run_id: str) -> Record:
+    header = store.get(run_path(run_id))
+    if header is None:
+        raise LocalCloudError(f"run {run_id!r} has no document")
+    jobs = (job_from_document(found.data) for found in store.find("jobs", where={"run_id": run_id}))
+    return Record(run=run_from_document(header.data), jobs=tuple(sorted(jobs, key=lambda job: job.job_key)))
+
+
+def _report(cloud: LocalCloud, record: Record) -> dict[str, Any]:
+    outcome = record.run.outcome
+    return {
+        "scenario": cloud.scenario.name,
+        "runs": [
+            {
+                "run_id": record.run.run_id,
+                "outcome": None if outcome is None else outcome.value,
+                "jobs": [job_results(job) for job in record.jobs],
+            }
+        ],
+        "forecast": merged_forecast(record.jobs),
+        "events": cloud.events(),
+        "calls": cloud.calls(),
+        "leftovers": cloud.leftovers(),
+    }
+
+
+def _survivors(processes: ProcessWatch, folder: Path) -> list[int]:
+    """Return the processes that outlive the cloud; those that are just ending get a moment."""
+    deadline = time.monotonic() + _PROCESS_END_S
+    while True:
+        left = sorted({*processes.survivors(), *processes_of(folder)})
+        if not left or time.monotonic() >= deadline:
+            return left
+        time.sleep(_POLL_S)
+
+
+@dataclass(kw_only=True, slots=True)
+class _Stopwatch:
+    """How long each stage took, in seconds of real time."""
+
+    laps: dict[str, float] = field(default_factory=dict)
+    _since: float = field(default_factory=time.monotonic)
+
+    def lap(self, name: str) -> None:
+        """End a stage."""
+        now = time.monotonic()
+        self.laps[name] = round(now - self._since, 1)
+        self._since = now

@@ -1,0 +1,78 @@
+"""The environment of the local cloud's processes: the plane's settings, and where the simulated services listen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runtender.errors import Rejected
+
+PROJECT = "local"
+CODE_BUCKET = "local-code"
+WAREHOUSE_BUCKET = "local-warehouse"
+REGION = "us-central1"
+IMAGE = "us-docker.pkg.dev/local/runtender/worker:latest"
+"""The worker image, as the simulated machines pull it: this machine's own worker environment."""
+
+FLIGHTS_OBJECT = "panels/flights.csv.gz"
+"""Where the example panel lies in the warehouse bucket."""
+
+_PLANE: Mapping[str, str] = {
+    "SF_BACKEND": "embedded",
+    "SF_PROJECT_ID": PROJECT,
+    "SF_REGION": REGION,
+    "SF_CODE_BUCKET": CODE_BUCKET,
+    "SF_WAREHOUSE_URI": f"gs://{WAREHOUSE_BUCKET}/warehouse",
+    "SF_COMPUTE_SA": f"worker@{PROJECT}.iam.gserviceaccount.com",
+    "SF_SUBNETWORK_URI": f"projects/{PROJECT}/regions/{REGION}/subnetworks/workers",
+    "SF_CONTAINER_IMAGE": IMAGE,
+    # Somebody is watching: what has landed is looked at with each tick instead of every ten minutes.
+    "SF_WATCH_INTERVAL_S": "60",
+}
+
+# What a caller's shell may say about another plane, another project or a proxy.
+_FOREIGN_PREFIXES = ("SF_", "GOOGLE_", "GCLOUD_", "CLOUDSDK_")
+_FOREIGN_SUFFIXES = ("_PROXY", "_EMULATOR_HOST", "_METADATA_HOST")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Addresses:
+    """Base URLs of the simulated services and of the functions."""
+
+    storage: str
+    topics: str
+    compute: str
+    functions: str
+
+
+def checked_scale(time_scale: float) -> float:
+    """Return `time_scale`; raises `Rejected` unless it is a positive number."""
+    if not 0 < time_scale < float("inf"):
+        raise Rejected.because("time_scale", f"{time_scale:g} is not a positive number", "write e.g. 20")
+    return time_scale
+
+
+def plane_settings(time_scale: float) -> dict[str, str]:
+    """Return the settings that do not depend on where anything listens."""
+    return {**_PLANE, "SF_TIME_SCALE": f"{time_scale:g}"}
+
+
+def plane_environment(time_scale: float, store: Path, at: Addresses) -> dict[str, str]:
+    """Return the variables by which functions and commands find this local cloud."""
+    return {
+        **plane_settings(time_scale),
+        "SF_STORE_PATH": str(store),
+        "SF_TOPICS_ENDPOINT": at.topics,
+        "SF_COMPUTE_ENDPOINT": f"{at.compute}/compute/v1",
+        "STORAGE_EMULATOR_HOST": at.storage,
+    }
+
+
+def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return a caller's environment without what would lead a process of ours out of the local cloud."""
+    return {name: value for name, value in environment.items() if not _is_foreign(name.upper())}
+
+
+def _is_foreign(name: str) -> bool:
+    return name.startswith(_FOREIGN_PREFIXES) or name.endswith(_FOREIGN_SUFFIXES)
