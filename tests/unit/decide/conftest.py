@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -39,10 +40,10 @@ class Builders:
     def at(seconds: float) -> datetime:
         return T0 + timedelta(seconds=seconds)
 
-    def ctx(self, seconds: float = 0, **changes: object) -> Context:
+    def ctx(self, seconds: float = 0, **changes: Any) -> Context:
         return replace(Context(now=self.at(seconds), token="me", plane="main"), **changes)
 
-    def plan(self, **changes: object) -> JobPlan:
+    def plan(self, **changes: Any) -> JobPlan:
         plan = JobPlan(
             runtime="gce",
             name="sf-flights-statistical-a1",
@@ -59,7 +60,7 @@ class Builders:
         )
         return replace(plan, **changes)
 
-    def job(self, **changes: object) -> Job:
+    def job(self, **changes: Any) -> Job:
         key = job_key(RUN, "statistical", 1)
         plan = changes.pop("plan", None) or self.plan()
         job = Job(
@@ -76,7 +77,7 @@ class Builders:
         )
         return replace(job, **changes)
 
-    def row(self, placement: int = 0, **changes: object) -> Resource:
+    def row(self, placement: int = 0, **changes: Any) -> Resource:
         key = job_key(RUN, "statistical", 1)
         try_number = int(changes.pop("try_number", 0))
         row = Resource(
@@ -96,7 +97,7 @@ class Builders:
         )
         return replace(row, **changes)
 
-    def provisioning(self, *, row: Resource | None = None, **changes: object) -> Job:
+    def provisioning(self, *, row: Resource | None = None, **changes: Any) -> Job:
         row = row or self.row()
         boot = T0 + timedelta(seconds=1800)
         base = self.job(
@@ -106,12 +107,12 @@ class Builders:
         )
         return replace(base, **changes)
 
-    def running(self, *, row: Resource | None = None, started: float = 60, **changes: object) -> Job:
+    def running(self, *, row: Resource | None = None, started: float = 60, **changes: Any) -> Job:
         base = self.provisioning(row=row)
         deadlines = replace(base.deadlines, run=self.at(started) + base.plan.run_limit)
         return replace(base, phase=Phase.RUNNING, started_at=self.at(started), deadlines=deadlines, **changes)
 
-    def sight(self, row: Resource, state: LiveState = LiveState.RUNNING, **changes: object) -> Present:
+    def sight(self, row: Resource, state: LiveState = LiveState.RUNNING, **changes: Any) -> Present:
         key = key_digest(job_key(RUN, "statistical", 1))
         sight = Present(
             state=state,
@@ -125,7 +126,7 @@ class Builders:
         return replace(sight, **changes)
 
     def marker(
-        self, status: MarkerStatus = MarkerStatus.SUCCEEDED, at: float = 100, **changes: object
+        self, status: MarkerStatus = MarkerStatus.SUCCEEDED, at: float = 100, **changes: Any
     ) -> Marker:
         exit_code = {MarkerStatus.SUCCEEDED: 0, MarkerStatus.FAILED: 3}.get(status)
         marker = Marker(status=status, writer=Writer.GUEST, exit_code=exit_code, recorded_at=self.at(at))
@@ -138,7 +139,7 @@ class Builders:
         started = None if started_at is None else self.started(started_at)
         return MarkerPair(started=started, terminal=terminal, terminal_stored=True)
 
-    def tombstone(self, reason: Reason | None, at: float = 100, **changes: object) -> Marker:
+    def tombstone(self, reason: Reason | None, at: float = 100, **changes: Any) -> Marker:
         return self.marker(MarkerStatus.INTERRUPTED, at, writer=Writer.PLANE, reason=reason, **changes)
 
 

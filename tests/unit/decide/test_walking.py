@@ -47,7 +47,7 @@ def gone(a, job, at):
 
 def walk_through(a, job, answers, *, at=0.0, step=1.0):
     """Answer each create in turn; return the job and the zones that were tried, with their moments."""
-    tried = []
+    tried: list[tuple[str, float]] = []
     for answer in answers:
         decision = decide(job, Seen(), a.ctx(at))
         while not decision.effects and decision.job.outcome is None:
@@ -97,7 +97,7 @@ def test_waiting_between_passes_is_told_as_such(a):
     job, _ = walk_through(a, a.job(), [refusal()] * 3)
     decision = decide(job, Seen(), a.ctx(10))
     assert decision.job.phase is Phase.AWAITING_CAPACITY
-    assert decision.job.wake_at >= decision.job.walk.resume_at
+    assert (decision.job.walk.resume_at, decision.job.wake_at) == (a.at(10 + 45), a.at(10 + 45))
     early = decide(decision.job, Seen(), a.ctx(20, thorough=False))
     assert early.effects == ()
 
@@ -253,7 +253,7 @@ class TestAnswers:
         row = intended(a)
         job = record_create(a.provisioning(row=row), row.nonce, Unclear(detail="timeout"), a.ctx(30))
         assert job.resources[0].state is ResourceState.INTENDED
-        assert job.wake_at < a.at(90)
+        assert job.wake_at == a.at(30 + 15)
 
     def test_an_accepted_create_of_a_settled_job_goes_to_teardown(self, a):
         row = intended(a)

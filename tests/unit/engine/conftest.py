@@ -110,14 +110,19 @@ class World:
     def start(self, receipt):
         self.engine.step_all(receipt.job_keys, thorough=True, wait=timedelta(seconds=25))
 
+    def document(self, path):
+        snapshot = self.store.get(path)
+        assert snapshot is not None, path
+        return snapshot.data
+
     def job(self, receipt):
-        return self.store.get(f"jobs/{receipt.job_keys[0]}").data
+        return self.document(f"jobs/{receipt.job_keys[0]}")
 
     def run(self, receipt):
-        return self.store.get(f"runs/{receipt.run_id}").data
+        return self.document(f"runs/{receipt.run_id}")
 
     def request(self, request_id):
-        return self.store.get(f"requests/{request_document_id(request_id)}").data
+        return self.document(f"requests/{request_document_id(request_id)}")
 
     def mark(self, receipt, stage, **body):
         nonce = self.job(receipt)["resources"][-1]["nonce"]
@@ -134,7 +139,8 @@ class World:
         self.clock.sleep(60)
         for event in self.compute.advance(self.clock.now()):
             if isinstance(event, Stopping):
-                self.compute.guest_off(event.instance_id, self.clock.now())
+                # Machines here go down at once, and none of them boots twice.
+                self.compute.guest_off(event.instance_id, 1, self.clock.now())
         return Watchdog(self.plane, self.engine).tick()
 
     def settle_down(self, ticks=6):
