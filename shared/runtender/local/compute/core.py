@@ -94,10 +94,10 @@ class ComputeCore:
         if any(instance.id == instance_id for instance in self._state.machines.instances):
             self._state.consoles.setdefault(instance_id, Console()).write(chunk)
 
-    def guest_off(self, instance_id: str, now: datetime) -> None:
-        """Learn that a machine has gone down: it was told to and is done, or it switched itself off."""
+    def guest_off(self, instance_id: str, boot: int, now: datetime) -> None:
+        """Learn that a machine has gone down since `boot`: it was told to and is done, or switched itself off."""
         self._state.agenda.run(now)
-        self._state.machines.guest_off(instance_id, now)
+        self._state.machines.guest_off(instance_id, boot, now)
 
     def preempt(self, zone: str, name: str, now: datetime) -> bool:
         """Preempt a running machine; False when there is none."""

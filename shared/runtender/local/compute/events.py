@@ -35,7 +35,10 @@ class Booted:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stopping:
-    """A machine is told to go down and has `grace` left. Whoever runs it reports when it is off."""
+    """A machine is told to go down and has `grace` left. Whoever runs it reports when it is off.
+
+    A grace of zero is no warning: the power goes at once.
+    """
 
     instance_id: str
     reason: StopReason

@@ -109,10 +109,11 @@ class Lifecycle:
             again = self._move(self._instances[instance.id], status=Status.STAGING, stop=None)
             self._later(again, now + self._timings.stage, self._boot)
 
-    def guest_off(self, instance_id: str, now: datetime) -> None:
+    def guest_off(self, instance_id: str, boot: int, now: datetime) -> None:
         """Learn from whoever runs the machine that it has switched itself off, asked to or not."""
         instance = self._instances.get(instance_id)
-        if instance is None:
+        if instance is None or instance.boots != boot:
+            # Gone, or up again: the news is of an earlier boot.
             return
         if instance.status is Status.RUNNING:
             self._record(

@@ -65,7 +65,7 @@ def test_a_guest_that_is_off_early_shortens_the_stop(project):
     _, inserted = project.insert()
     project.wait(15)
     project.delete()
-    project.core.guest_off(inserted["targetId"], project.now)
+    project.core.guest_off(inserted["targetId"], 1, project.now)
     project.wait(7)
     assert project.status() == "404"
 
@@ -73,7 +73,7 @@ def test_a_guest_that_is_off_early_shortens_the_stop(project):
 def test_a_guest_that_switches_itself_off_leaves_a_terminated_machine_and_its_disk(project):
     _, inserted = project.insert()
     project.wait(15)
-    project.core.guest_off(inserted["targetId"], project.now)
+    project.core.guest_off(inserted["targetId"], 1, project.now)
     assert project.status() == "TERMINATED"
     assert project.history(inserted["targetId"]) == ["insert", "compute.instances.guestTerminate"]
     project.delete()
@@ -227,8 +227,8 @@ def test_a_machine_ends_once(project, event):
     _, inserted = project.insert()
     project.wait(15)
     project.delete()
-    project.core.guest_off(inserted["targetId"], project.now)
+    project.core.guest_off(inserted["targetId"], 1, project.now)
     project.wait(1000)
-    project.core.guest_off(inserted["targetId"], project.now)
+    project.core.guest_off(inserted["targetId"], 1, project.now)
     project.wait(1000)
     assert len([seen for seen in project.events if isinstance(seen, event)]) == 1

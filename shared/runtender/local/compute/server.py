@@ -1,0 +1,100 @@
+"""The simulated Compute Engine on real time: served over HTTP and HTTPS, with a thread that lets its time pass.
+
+with ComputeServer(core, authority) as server:
+    runner = VmRunner(root=..., network=Network(compute_tls_port=server.secure.port, ...), reports=server)
+    server.run(runner.apply)
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import datetime
+from types import TracebackType
+
+from runtender.local.compute.core import ComputeCore, Leftovers
+from runtender.local.compute.events import Event
+from runtender.local.http import LocalAuthority, on_clock, serve, utc_now
+
+_PULSE_S = 0.02
+"""How often time passes. Short against every span there is, also when those are scaled."""
+
+
+class ComputeServer(AbstractContextManager["ComputeServer"]):
+    """A served core. `url` is the address without the API's path; `tls_port` answers as compute.googleapis.com."""
+
+    def __init__(
+        self,
+        core: ComputeCore,
+        *,
+        authority: LocalAuthority,
+        port: int = 0,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._core = core
+        self._now = now
+        self._gate = threading.Lock()
+        self._closed = threading.Event()
+        self._pulse: threading.Thread | None = None
+        handler = on_clock(core.handle, now, self._gate)
+        self._plain = serve(handler, port=port)
+        self._tls = serve(handler, tls=authority)
+        self.url = self._plain.url
+        self.port = self._plain.port
+        self.tls_port = self._tls.port
+
+    def run(self, apply: Callable[[Event], None]) -> None:
+        """Let time pass from now on, and hand every event to `apply`, in order, from one thread."""
+        self._pulse = threading.Thread(target=self._beat, args=(apply,), daemon=True)
+        self._pulse.start()
+
+    def print_serial(self, instance_id: str, chunk: bytes) -> None:
+        """Print on a machine's console."""
+        with self._gate:
+            self._core.print_serial(instance_id, chunk)
+
+    def guest_off(self, instance_id: str, boot: int) -> None:
+        """Learn that a machine is off that came up as `boot`."""
+        with self._gate:
+            self._core.guest_off(instance_id, boot, self._now())
+
+    def preempt(self, zone: str, name: str) -> bool:
+        """Preempt a running machine; False when there is none."""
+        with self._gate:
+            return self._core.preempt(zone, name, self._now())
+
+    def host_error(self, zone: str, name: str) -> bool:
+        """Let the host of a running machine fail; False when there is none."""
+        with self._gate:
+            return self._core.host_error(zone, name, self._now())
+
+    def counts(self) -> dict[str, int]:
+        """Return the calls so far by API method."""
+        with self._gate:
+            return self._core.counts()
+
+    def leftovers(self) -> Leftovers:
+        """Return what is still there."""
+        with self._gate:
+            return self._core.leftovers()
+
+    def close(self) -> None:
+        """Let no more time pass and stop answering. Machines that run are the runner's to end."""
+        self._closed.set()
+        if self._pulse:
+            self._pulse.join()
+        self._plain.close()
+        self._tls.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _beat(self, apply: Callable[[Event], None]) -> None:
+        while not self._closed.wait(_PULSE_S):
+            with self._gate:
+                events = self._core.advance(self._now())
+            for event in events:
+                apply(event)

@@ -1,0 +1,187 @@
+"""The process beside each container: starts it, keeps its log, and writes down how it ended.
+
+It outlives the `docker run` that started it and ends with its container. It watches the machine, too: when that is gone,
+the container goes at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO
+
+from runtender.local.vm.docker.containers import Container, State, timestamp
+from runtender.local.vm.layout import MachineFacts, MachineHome
+from runtender.local.vm.processes import adopt_orphans, die_with_parent, end_descendants, exit_code
+
+_NO_COMMAND = 127
+_NO_PERMISSION = 126
+_CHUNK = 64 * 1024
+_LONGEST_LINE = 16 * 1024
+"""Longer lines are logged in pieces, as the real log driver does it."""
+
+# Paths of the worker image that are not on this machine.
+_WORKER_PYTHONS = frozenset({"/opt/venv/bin/python", "/opt/venv/bin/python3", "python", "python3"})
+
+
+def main(home: MachineHome, container: Container, started: IO[str]) -> None:
+    """Run one container to its end. Tells on `started`, in one line, whether it could begin."""
+    adopt_orphans()
+    os.chdir(container.root)
+    facts = home.facts()
+    try:
+        process = _start(facts, container)
+    except OSError as error:
+        code = _NO_PERMISSION if isinstance(error, PermissionError) else _NO_COMMAND
+        reason = _start_error(container.request().argv[0], error)
+        container.save(replace(container.state(), Status="exited", ExitCode=code, Error=reason))
+        _tell(started, reason)
+        return
+    running = State(Status="running", Running=True, Pid=process.pid, StartedAt=timestamp())
+    container.save(running)
+    _tell(started, "started")
+    _attend(home, container, process)
+    # Has it not ended, the machine is gone. Its status is read before anything else reaps it.
+    process.kill()
+    code = exit_code(process.wait())
+    # The main process is the container: with it goes whatever it left behind.
+    end_descendants()
+    container.save(
+        replace(running, Status="exited", Running=False, Pid=0, ExitCode=code, FinishedAt=timestamp())
+    )
+
+
+def _start(facts: MachineFacts, container: Container) -> subprocess.Popen[bytes]:
+    request = container.request()
+    environment = {
+        "PATH": f"{Path(facts.worker_python).parent}:/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(container.root),
+        # As short as on a real machine, however deep this folder lies: the path of a socket has 107 bytes at most.
+        "TMPDIR": f"/proc/{os.getpid()}/cwd/tmp",
+        "HOSTNAME": container.id[:12],
+        **facts.worker_environment,
+        **request.environment,
+    }
+    first, *rest = request.argv
+    program = facts.worker_python if first in _WORKER_PYTHONS else first
+    return subprocess.Popen(
+        [program, *rest],
+        env=environment,
+        cwd=container.root,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=die_with_parent,  # noqa: PLW1509 (one thread here)
+    )
+
+
+def _start_error(program: str, error: OSError) -> str:
+    why = "permission denied" if isinstance(error, PermissionError) else "executable file not found in $PATH"
+    return (
+        "failed to create task for container: failed to create shim task: OCI runtime create failed: "
+        f'unable to start container process: exec: "{program}": {why}: unknown'
+    )
+
+
+def _tell(started: IO[str], line: str) -> None:
+    started.write(line + "\n")
+    started.close()
+
+
+def _attend(home: MachineHome, container: Container, process: subprocess.Popen[bytes]) -> None:
+    """Log what the container prints until its main process ends, or the machine does."""
+    request = container.request()
+    log = _Log(container.log, request.log_bytes, request.log_files)
+    machine = os.pidfd_open(int(home.machine_pid.read_text(encoding="utf-8")))
+    ended = os.pidfd_open(process.pid)
+    with selectors.DefaultSelector() as selector, log:
+        for stream, name in ((process.stdout, "stdout"), (process.stderr, "stderr")):
+            assert stream is not None  # noqa: S101 (both were asked for)
+            os.set_blocking(stream.fileno(), False)
+            selector.register(stream, selectors.EVENT_READ, _Stream(name))
+        selector.register(ended, selectors.EVENT_READ)
+        selector.register(machine, selectors.EVENT_READ)
+        over = False
+        while not over:
+            ready = selector.select()
+            over = any(key.data is None for key, _ in ready)
+            # Once more after the end: what was printed last is still in the pipes.
+            for key in list(selector.get_map().values()) if over else [key for key, _ in ready]:
+                if isinstance(key.data, _Stream) and not _copy(key.fd, key.data, log):
+                    selector.unregister(key.fileobj)
+
+
+@dataclass(slots=True)
+class _Stream:
+    name: str
+    rest: bytes = b""
+
+
+def _copy(descriptor: int, stream: _Stream, log: _Log) -> bool:
+    """Move all there is from a pipe to the log; False when the pipe has ended."""
+    while True:
+        try:
+            chunk = os.read(descriptor, _CHUNK)
+        except BlockingIOError:
+            return True
+        stream.rest += chunk
+        while (end := stream.rest.find(b"\n") + 1) or len(stream.rest) >= _LONGEST_LINE:
+            cut = min(end or _LONGEST_LINE, _LONGEST_LINE)
+            line, stream.rest = stream.rest[:cut], stream.rest[cut:]
+            log.write(stream.name, line)
+        if not chunk:
+            if stream.rest:
+                log.write(stream.name, stream.rest)
+                stream.rest = b""
+            return False
+
+
+@dataclass(slots=True)
+class _Log:
+    """The json-file log: one object a line, cut into at most `files` files of about `limit` bytes."""
+
+    path: Path
+    limit: int
+    files: int
+    size: int = 0
+    file: IO[str] | None = field(default=None)
+
+    def __enter__(self) -> _Log:
+        self.file = self.path.open("a", encoding="utf-8")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.file:
+            self.file.close()
+
+    def write(self, stream: str, line: bytes) -> None:
+        if self.size >= self.limit:
+            self._rotate()
+        entry = (
+            json.dumps({"log": line.decode("utf-8", "replace"), "stream": stream, "time": timestamp()}) + "\n"
+        )
+        self.size += len(entry)
+        if self.file:
+            self.file.write(entry)
+            self.file.flush()
+
+    def _rotate(self) -> None:
+        self.__exit__()
+        for number in range(self.files - 1, 0, -1):
+            older = self.path if number == 1 else self.path.with_name(f"{self.path.name}.{number - 1}")
+            if older.exists():
+                older.replace(self.path.with_name(f"{self.path.name}.{number}"))
+        if self.files == 1:
+            self.path.unlink()
+        self.size = 0
+        self.__enter__()
+
+
+if __name__ == "__main__":
+    main(MachineHome(Path(sys.argv[1])), Container(Path(sys.argv[2])), sys.stdout)
