@@ -1,0 +1,121 @@
+"""`runtender local`: a cloud in the background of a folder, started, asked and stopped by commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtender.local.watch import processes_of
+
+pytestmark = pytest.mark.e2e
+
+PATIENCE_S = 60.0
+Runtender = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def runtender(tmp_path: Path) -> Iterator[Runtender]:
+    """The command, in a folder of its own whose cloud is down afterwards."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(Path(sys.executable).with_name("runtender")), *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
+
+    yield run
+    run("local", "down")
+
+
+@pytest.fixture
+def running(runtender: Runtender) -> dict[str, Any]:
+    """A cloud that `local up` has started: the document it printed."""
+    started = runtender("local", "up", "--time-scale", "20", "--format", "json")
+    assert started.returncode == 0, started.stderr
+    document: dict[str, Any] = json.loads(started.stdout)
+    return document
+
+
+def a_working_machine(runtender: Runtender, folder: Path) -> None:
+    """Submit a task that does not end, and wait until it runs."""
+    task = folder / "task.json"
+    task.write_text(json.dumps({"name": "endless", "command": ["sleep", "3600"]}))
+    submitted = runtender("submit", "--kind", "task", str(task), "--format", "json")
+    assert submitted.returncode == 0, submitted.stderr
+    run_id = json.loads(submitted.stdout)["run_id"]
+    await_that(lambda: "RUNNING" in {job["phase"] for job in described(runtender, run_id)["jobs"]})
+
+
+def described(runtender: Runtender, run_id: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(runtender("describe", run_id, "--format", "json").stdout)
+    return document
+
+
+def await_that(statement: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not statement():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.1)
+
+
+def test_a_cloud_that_is_up_answers_by_name_and_one_that_is_down_leaves_nothing(
+    runtender: Runtender, running: dict[str, Any], tmp_path: Path
+) -> None:
+    a_working_machine(runtender, tmp_path)
+    status = json.loads(runtender("local", "status", "--format", "json").stdout)
+    assert status["running"] is True
+    assert {part["health"] for part in status["components"].values()} == {"answers"}
+    assert status["processes"] >= 4, "supervisor, functions, machine, task"
+
+    down = json.loads(runtender("local", "down", "--format", "json").stdout)
+    assert down == {"running": False, "stopped": True, "processes_left": 0}
+    assert processes_of(tmp_path) == []
+    assert {path.name for path in (tmp_path / ".runtender").iterdir()} == {".gitignore", "lock", "logs"}
+    assert runtender("local", "status").returncode == 1
+
+
+def test_a_killed_supervisor_takes_everything_along(
+    runtender: Runtender, running: dict[str, Any], tmp_path: Path
+) -> None:
+    a_working_machine(runtender, tmp_path)
+    data = tmp_path / ".runtender" / "cloud"
+    assert processes_of(data) != []
+    os.kill(running["supervisor"], signal.SIGKILL)
+    await_that(lambda: processes_of(data) == [])
+    assert runtender("local", "status").returncode == 1, "its state file counts for nothing"
+    again = runtender("local", "up", "--time-scale", "20")
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_folder_has_one_cloud_at_a_time(runtender: Runtender, running: dict[str, Any]) -> None:
+    second = runtender("local", "up")
+    assert second.returncode == 1
+    assert "is running" in second.stderr
+    assert (
+        json.loads(runtender("local", "status", "--format", "json").stdout)["supervisor"]
+        == running["supervisor"]
+    )
+
+
+def test_the_environment_is_for_a_shell_to_read(runtender: Runtender, running: dict[str, Any]) -> None:
+    script = f'{runtender("local", "env").stdout}\necho "$SF_BACKEND $STORAGE_EMULATOR_HOST"'
+    echoed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert echoed.stdout.split() == ["embedded", running["addresses"]["storage"]]
+
+
+def test_a_scenario_that_is_not_there_is_named_before_anything_starts(
+    runtender: Runtender, tmp_path: Path
+) -> None:
+    refused = runtender("local", "up", "--scenario", "sunny")
+    assert refused.returncode == 2
+    assert "'sunny' is not known; use one of" in refused.stderr
+    assert not (tmp_path / ".runtender").exists()

@@ -1,0 +1,52 @@
+"""What the processes of the local cloud find in their environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runtender.errors import Rejected
+from runtender.local.environment import (
+    Addresses,
+    checked_scale,
+    clean_environment,
+    plane_environment,
+    plane_settings,
+)
+from runtender.settings import Settings
+
+AT = Addresses(storage="http://s", topics="http://t", compute="http://c", functions="http://f")
+
+
+def test_the_planes_settings_are_complete_and_scaled() -> None:
+    settings = Settings.from_env(plane_settings(20))
+    assert settings.backend == "embedded"
+    assert settings.time_scale == 20
+    assert settings.compute_sa
+    assert settings.subnetwork_uri
+
+
+def test_a_client_is_told_where_every_service_is() -> None:
+    environment = plane_environment(1, Path("/data/store.sqlite"), AT)
+    assert environment["STORAGE_EMULATOR_HOST"] == "http://s"
+    assert environment["SF_TOPICS_ENDPOINT"] == "http://t"
+    assert environment["SF_COMPUTE_ENDPOINT"] == "http://c/compute/v1"
+    assert environment["SF_STORE_PATH"] == "/data/store.sqlite"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["SF_PROJECT_ID", "GOOGLE_APPLICATION_CREDENTIALS", "https_proxy", "NO_PROXY", "PUBSUB_EMULATOR_HOST"],
+)
+def test_nothing_of_the_callers_leads_out_of_the_local_cloud(name: str) -> None:
+    assert clean_environment({name: "elsewhere", "PATH": "/bin", "LANG": "C"}) == {
+        "PATH": "/bin",
+        "LANG": "C",
+    }
+
+
+@pytest.mark.parametrize("scale", [0, -1, float("inf"), float("nan")])
+def test_time_passes_forwards_and_not_all_at_once(scale: float) -> None:
+    with pytest.raises(Rejected, match="is not a positive number"):
+        checked_scale(scale)
