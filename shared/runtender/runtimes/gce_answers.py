@@ -34,15 +34,17 @@ _STATES: Mapping[str, LiveState] = {
     "TERMINATED": LiveState.ENDED,
 }
 
-# In the order of trust: a preemption ends in a delete by the system too.
+# What the platform writes down when it ends a VM by itself; the first that is found counts.
 _FATES: tuple[tuple[frozenset[str], Reason], ...] = (
     (frozenset({"compute.instances.preempted"}), Reason.PREEMPTED),
     (
         frozenset({"compute.instances.hostError", "compute.instances.terminateOnHostMaintenance"}),
         Reason.HOST_ERROR,
     ),
+    # How `maxRunDuration` ends it.
+    (frozenset({"compute.instances.deferredDelete", "compute.instances.deferredStop"}), Reason.TTL_EXPIRED),
 )
-_SYSTEM_USERS = frozenset({"system", "system@google.com"})
+_DELETES = frozenset({"delete", "compute.instances.deferredDelete"})
 _GKE_LABEL = "goog-k8s-cluster-name"
 _EMPTY_PAGE = "NO_RESULTS_ON_PAGE"
 
@@ -50,6 +52,12 @@ _EMPTY_PAGE = "NO_RESULTS_ON_PAGE"
 def instance_id(row: Resource) -> str | None:
     """Return the VM's numeric id, where an answer told it: it is one VM's alone, unlike its name."""
     return row.target_id or row.uid
+
+
+def text(document: Body, key: str) -> str | None:
+    """Return a field's text; None where it is missing, empty, or something else."""
+    value = document.get(key)
+    return value if isinstance(value, str) and value else None
 
 
 def read_sight(instance: Body) -> Present | None:
@@ -89,13 +97,14 @@ def read_fate(row: Resource, pages: Sequence[Body | None]) -> Fate | None:
     if not read or len(read) < len(pages) or any(map(_is_partial, read)) or text(read[-1], "nextPageToken"):
         return None
     # Without the VM's id the records were asked for by name, which earlier VMs of the job have had too.
-    operations = [
-        operation
+    types = {
+        text(operation, "operationType")
         for page in read
         for operation in _mappings(page.get("items"))
         if instance_id(row) or (_time(operation, "insertTime") or row.since) >= row.since
-    ]
-    return Fate(reason=_reason(operations), deleted=any(map(_is_delete, operations)))
+    }
+    reasons = (reason for listed, reason in _FATES if types & listed)
+    return Fate(reason=next(reasons, None), deleted=bool(types & _DELETES))
 
 
 def read_console(contents: str, nonce: str) -> bytes | None:
@@ -123,26 +132,6 @@ def _is_partial(listing: Body) -> bool:
     return bool(listing.get("unreachables")) or code not in {None, _EMPTY_PAGE}
 
 
-def _reason(operations: Sequence[Body]) -> Reason | None:
-    types = {operation.get("operationType") for operation in operations}
-    for listed, reason in _FATES:
-        if types & listed:
-            return reason
-    # Nobody asked for it: what deletes a VM by itself is its maxRunDuration.
-    if any(_is_delete(operation) and _is_by_system(operation) for operation in operations):
-        return Reason.TTL_EXPIRED
-    return None
-
-
-def _is_delete(operation: Body) -> bool:
-    return (text(operation, "operationType") or "").rpartition(".")[2] == "delete"
-
-
-def _is_by_system(operation: Body) -> bool:
-    name = text(operation, "name") or ""
-    return operation.get("user") in _SYSTEM_USERS or name.startswith("systemevent-")
-
-
 def _marker_bytes(encoded: str) -> bytes | None:
     try:
         body = base64.b64decode(encoded, validate=True)
@@ -153,12 +142,6 @@ def _marker_bytes(encoded: str) -> bytes | None:
 
 def _mappings(values: Any) -> list[Body]:
     return [value for value in values if isinstance(value, Mapping)] if isinstance(values, list) else []
-
-
-def text(document: Body, key: str) -> str | None:
-    """Return a field's text; None where it is missing, empty, or something else."""
-    value = document.get(key)
-    return value if isinstance(value, str) and value else None
 
 
 def _time(document: Body, key: str) -> datetime | None:
