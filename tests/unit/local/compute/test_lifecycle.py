@@ -104,6 +104,15 @@ def test_a_delete_in_time_disarms_the_run_limit(project):
     assert project.history(inserted["targetId"]) == ["insert", "delete"]
 
 
+def test_a_machine_that_has_switched_itself_off_stays_so_beyond_its_run_limit(project):
+    _, inserted = project.insert()
+    project.wait(15)
+    project.core.guest_off(inserted["targetId"], 1, project.now)
+    project.wait(10_000)
+    assert project.status() == "TERMINATED"
+    assert project.history(inserted["targetId"]) == ["insert", "compute.instances.guestTerminate"]
+
+
 def test_a_preempted_spot_machine_has_thirty_seconds(project):
     _, inserted = project.insert(spot=True)
     project.wait(15)
@@ -134,6 +143,15 @@ def test_a_machine_that_may_restart_boots_a_second_time(project):
     project.wait(10)
     boots = [event.boot for event in project.events if isinstance(event, Booted)]
     assert (project.status(), boots) == ("RUNNING", [1, 2])
+
+
+def test_late_news_of_an_earlier_boot_do_not_stop_the_machine(project):
+    _, inserted = project.insert(scheduling={"automaticRestart": True, "onHostMaintenance": "TERMINATE"})
+    project.wait(15)
+    project.core.host_error("us-central1-a", "sf-vm", project.now)
+    project.wait(10)
+    project.core.guest_off(inserted["targetId"], 1, project.now)
+    assert project.status() == "RUNNING"
 
 
 def test_only_a_running_machine_can_be_struck(project):
