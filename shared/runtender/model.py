@@ -411,7 +411,10 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PhaseTimes:
-    """Seconds: from the first intent to the worker's start, from there to its end, and over all. None: not known."""
+    """Seconds: from acceptance to the worker's start (the walk included), from there to its end, and over all.
+
+    None: not known.
+    """
 
     provision_s: float | None = None
     execute_s: float | None = None

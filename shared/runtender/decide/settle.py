@@ -38,7 +38,7 @@ def settle_by_marker(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx:
     outcome, reason, detail = _verdict(job, marker, summary)
     cause = f"terminal marker {marker.status} by {marker.writer}"
     settled = settle(job, ctx, outcome=outcome, reason=reason, detail=detail, cause=cause)
-    return replace(settled, summary=summary or job.summary, phases=_phase_times(row, pair, marker))
+    return replace(settled, summary=summary or job.summary, phases=_phase_times(job, pair, marker))
 
 
 def end(job: Job, row: Resource | None, pair: MarkerPair, ending: Ending, ctx: Context) -> Decision:
@@ -125,20 +125,20 @@ def _interrupted(job: Job, marker: Marker) -> tuple[Outcome, Reason, str]:
     )
 
 
-def _phase_times(row: Resource, pair: MarkerPair, marker: Marker) -> PhaseTimes:
-    """Seconds of this placement: intent to start, start to end, intent to end (spec gce.md 12).
+def _phase_times(job: Job, pair: MarkerPair, marker: Marker) -> PhaseTimes:
+    """Seconds from acceptance to start, from start to end, and over all (spec gce.md 12, whose start is the launch).
 
-    Moments come from the storage server's clock, the guest's clock only measures its own span. A worker that never
-    started its container has spent everything on provisioning.
+    The search for capacity is part of provisioning, as its user waits for it. Moments come from the storage server's
+    clock, the guest's clock only measures its own span. A worker that never started has spent everything on it.
     """
     end = marker.recorded_at
     started = pair.started.recorded_at if pair.started else None
-    total = _seconds(row.since, end)
+    total = _seconds(job.accepted_at, end)
     if started is None:
         return PhaseTimes(provision_s=total, execute_s=None, total_wall_s=total)
     execute = marker.execute_s if marker.execute_s is not None else _seconds(started, end)
     return PhaseTimes(
-        provision_s=_seconds(row.since, started), execute_s=round(execute, 1), total_wall_s=total
+        provision_s=_seconds(job.accepted_at, started), execute_s=round(execute, 1), total_wall_s=total
     )
 
 

@@ -147,8 +147,8 @@ def test_each_transition_has_one_history_row_with_its_cause(a):
     ]
 
 
-def test_times_are_the_placements_own(a):
-    job = a.running()
+def test_times_count_from_acceptance_so_the_search_for_capacity_is_in_them(a):
+    job = a.running(row=a.row(placement=1, since=a.at(40)))
     marker = a.marker(at=150, execute_s=80.0)
     settled = decide(job, seen_end(a, job.resources[0], marker), a.ctx(151)).job
     assert (settled.phases.provision_s, settled.phases.execute_s, settled.phases.total_wall_s) == (
