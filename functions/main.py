@@ -7,19 +7,22 @@ so that its message ends in the dead-letter topic instead of being lost.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, wraps
 from typing import TYPE_CHECKING
 
 import functions_framework
 
 from runtender import logs, wiring
 from runtender.engine import Engine, Watchdog
+from runtender.errors import Retryable
 from runtender.ids import parse_marker_object
-from runtender.wire.events import MalformedEvent, read_message, read_object
+from runtender.wire.envelope import read_delivery
+from runtender.wire.events import Event, MalformedEvent, read_message, read_object
 
 if TYPE_CHECKING:
-    from cloudevents.http import CloudEvent
+    from flask import Request
 
     from runtender.engine import Plane
 
@@ -40,8 +43,27 @@ def _engine() -> Engine:
     return Engine(_plane())
 
 
-@functions_framework.cloud_event
-def on_submit(event: CloudEvent) -> None:
+def _entry_point(handle: Callable[[Event], None]) -> functions_framework.HTTPFunction:
+    """Serve a handler of events over HTTP. Pub/Sub delivers anew whatever is not answered by 2xx."""
+
+    @functions_framework.http
+    @wraps(handle)
+    def serve(request: Request) -> tuple[str, int]:
+        if request.method != "POST":
+            return "an event comes by POST", 405
+        try:
+            handle(read_delivery(dict(request.headers), request.get_data()))
+        except Retryable as error:
+            # Weather, not a crash: no traceback for it in the error reports.
+            _LOG.warning("comes again", extra={"error": str(error)})
+            return "comes again", 503
+        return "", 204
+
+    return serve
+
+
+@_entry_point
+def on_submit(event: Event) -> None:
     """Take a message of the submit topic in, and step the jobs it names."""
     from runtender.engine.intake import Intake  # noqa: PLC0415 - the planner; ticks and markers start without it
 
@@ -56,8 +78,8 @@ def on_submit(event: CloudEvent) -> None:
     _engine().step_all(receipt.job_keys, thorough=True, wait=plane.settings.timing.provision_wait)
 
 
-@functions_framework.cloud_event
-def on_marker(event: CloudEvent) -> None:
+@_entry_point
+def on_marker(event: Event) -> None:
     """Look at the job below whose nonce an object was written; what it says is read from the object, not from here."""
     _plane()
     try:
@@ -72,8 +94,8 @@ def on_marker(event: CloudEvent) -> None:
     _engine().step(where.job_key)
 
 
-@functions_framework.cloud_event
-def on_tick(event: CloudEvent) -> None:
+@_entry_point
+def on_tick(event: Event) -> None:
     """Look at every job that is due, and at what the fleet list shows."""
     plane = _plane()
     published_at: datetime = read_message(event, plane.clock.now()).published_at
