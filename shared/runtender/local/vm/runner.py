@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Protocol, assert_never
 
 from runtender.local.compute.events import Booted, Event, Halted, Removed, Stopping, StopReason
+from runtender.local.errors import LocalCloudError
 from runtender.local.http import RunningServer, serve
 from runtender.local.vm.guest import Network, WorkerEnvironment, fit_out, machine_command, machine_environment
 from runtender.local.vm.layout import MachineHome
@@ -37,7 +39,10 @@ class Reports(Protocol):
 
 
 class VmRunner:
-    """All running machines, in folders below `root`. Events come from one thread, in order."""
+    """All running machines, in folders below `root`. Events come from one thread, in order.
+
+    Raises `LocalCloudError` where processes cannot be kept together as this needs it.
+    """
 
     def __init__(
         self,
@@ -48,6 +53,10 @@ class VmRunner:
         worker: WorkerEnvironment | None = None,
         scale: float = 1.0,
     ) -> None:
+        if sys.platform != "linux":
+            raise LocalCloudError(
+                "simulated machines need Linux: run the local cloud there, or in a container"
+            )
         self._root = root
         self._network = network
         self._reports = reports
