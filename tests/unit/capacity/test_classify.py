@@ -253,8 +253,8 @@ def test_an_empty_recommendation_names_no_zone() -> None:
     assert classify_operation(operation).zones_available == ()
 
 
+@pytest.mark.parametrize((), [pytest.param(id="acceptance-F25")])
 def test_a_long_message_is_cut() -> None:
-    """acceptance-F25."""
     assert len(classify_http(an_error(400, "x" * 5000, "invalid")).message) == 2000
 
 

@@ -31,8 +31,8 @@ def test_a_policy_without_a_cap_waits_at_most_a_day_however_many_passes_there_we
     assert backoff(policy_for("gce", {"backoff_max_seconds": 0}), 100_000) == timedelta(days=1)
 
 
+@pytest.mark.parametrize((), [pytest.param(id="acceptance-F29")])
 def test_a_service_without_placements_has_no_policy() -> None:
-    """acceptance-F29."""
     with pytest.raises(KeyError):
         policy_for("bigquery")
 

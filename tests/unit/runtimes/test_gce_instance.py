@@ -27,8 +27,8 @@ def body_of(a_job: Callable[..., Job], a_row: Callable[..., Resource]) -> Callab
     return build
 
 
+@pytest.mark.parametrize((), [pytest.param(id="acceptance-C3")])
 def test_the_platform_deletes_the_vm_by_itself_when_its_time_is_up(body_of: Callable[..., Any]) -> None:
-    """acceptance-C3."""
     assert body_of()["scheduling"] == {
         "maxRunDuration": {"seconds": "3600"},
         "instanceTerminationAction": "DELETE",
@@ -52,8 +52,8 @@ def test_the_fence_is_whole_seconds_within_what_the_api_takes(
     assert body_of(max_run_duration=limit)["scheduling"]["maxRunDuration"] == {"seconds": seconds}
 
 
+@pytest.mark.parametrize((), [pytest.param(id="acceptance-C4")])
 def test_the_vm_has_no_external_address(body_of: Callable[..., Any]) -> None:
-    """acceptance-C4."""
     assert body_of()["networkInterfaces"] == [
         {"subnetwork": "projects/p/regions/us-central1/subnetworks/workers"}
     ]
@@ -76,8 +76,8 @@ def test_without_a_subnet_for_the_zone_none_is_named(
     assert body_of(placements=placements)["networkInterfaces"] == [{}]
 
 
+@pytest.mark.parametrize((), [pytest.param(id="acceptance-C5")])
 def test_a_gpu_is_attached_and_its_vm_is_never_moved(body_of: Callable[..., Any]) -> None:
-    """acceptance-C5."""
     body = body_of(**A_GPU)
     assert body["guestAccelerators"] == [
         {"acceleratorType": "zones/us-central1-b/acceleratorTypes/nvidia-l4", "acceleratorCount": 1}
@@ -85,13 +85,13 @@ def test_a_gpu_is_attached_and_its_vm_is_never_moved(body_of: Callable[..., Any]
     assert body["scheduling"]["onHostMaintenance"] == "TERMINATE"
 
 
+@pytest.mark.parametrize((), [pytest.param(id="acceptance-C6")])
 def test_a_cpu_vm_names_no_accelerator(body_of: Callable[..., Any]) -> None:
-    """acceptance-C6."""
     assert "guestAccelerators" not in body_of()
 
 
+@pytest.mark.parametrize((), [pytest.param(id="acceptance-C7")])
 def test_without_a_service_account_none_is_named(body_of: Callable[..., Any]) -> None:
-    """acceptance-C7."""
     assert "serviceAccounts" not in body_of()
     assert body_of(service_account="worker@p.iam.gserviceaccount.com")["serviceAccounts"] == [
         {
@@ -101,10 +101,10 @@ def test_without_a_service_account_none_is_named(body_of: Callable[..., Any]) ->
     ]
 
 
+@pytest.mark.parametrize((), [pytest.param(id="acceptance-C8")])
 def test_the_boot_disk_is_the_only_one_and_goes_with_the_vm(
     body_of: Callable[..., Any], a_row: Callable[..., Resource]
 ) -> None:
-    """acceptance-C8."""
     body = body_of()
     (disk,) = body["disks"]
     assert (disk["boot"], disk["autoDelete"]) == (True, True)
@@ -169,8 +169,8 @@ def test_the_check_against_the_published_schema_can_fail(faults_in: Callable[[An
     ]
 
 
+@pytest.mark.parametrize((), [pytest.param(id="acceptance-C9 acceptance-C30")])
 def test_the_telemetry_has_the_keys_that_queries_depend_on(a_job: Callable[..., Job]) -> None:
-    """acceptance-C9, acceptance-C30."""
     plan = a_job(**A_GPU, resource_plan={"runtime": "gce"}).plan
     assert plan_json(plan, plan.placements[0], "p") == {
         "instance_name": "sf-demand-0123456789ab-statistical-a1",
@@ -209,6 +209,6 @@ def test_the_probe_handle_finds_the_vm_again(a_job: Callable[..., Job]) -> None:
     }
 
 
+@pytest.mark.parametrize((), [pytest.param(id="acceptance-C30")])
 def test_the_resource_path_names_project_zone_and_vm() -> None:
-    """acceptance-C30."""
     assert resource_path("p", "us-east1-c", "n") == "projects/p/zones/us-east1-c/instances/n"

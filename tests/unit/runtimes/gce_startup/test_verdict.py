@@ -12,6 +12,7 @@ Script = Callable[..., str]
 STOPPING = {"systemctl.says": "stopping\n"}
 
 
+@pytest.mark.parametrize((), [pytest.param(id="acceptance-C27")])
 def test_a_vm_that_did_its_work_tells_so_and_removes_itself(machine: Any, script: Script) -> None:
     machine.run(script("echo worked; sleep 1.1"))
     terminal = machine.cloud.terminal
