@@ -80,6 +80,10 @@ class Caller:
         assert snapshot is not None
         return snapshot.data
 
+    def await_that(self, statement: Callable[[], bool]) -> None:
+        """Wait until a statement is true."""
+        eventually(lambda: statement() or None)
+
     def await_phase(self, job: Job, *phases: Phase) -> Job:
         """Wait until a job is in one of `phases`."""
 

@@ -30,7 +30,7 @@ def test_a_task_runs_on_a_machine_and_leaves_nothing(caller: Any) -> None:
     assert f"hello world from {job.job_key}" in caller.logs(job)
     assert {row.state for row in job.resources} == {ResourceState.GONE}
     assert caller.run(job.run_id)["outcome"] == "SUCCEEDED"
-    assert set(caller.cloud.leftovers().values()) == {0}
+    caller.await_that(lambda: set(caller.cloud.leftovers().values()) == {0})
 
 
 def test_a_tasks_exit_code_and_last_words_outlive_its_machine(caller: Any) -> None:

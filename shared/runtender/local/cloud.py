@@ -49,9 +49,11 @@ _MARKERS = "runs/status/"
 
 
 class LocalCloud(AbstractContextManager["LocalCloud"]):
-    """A running local cloud with its data in `folder`; `environment` is what points a client at it.
+    """A running local cloud with its data in `folder`.
 
-    Times pass `time_scale` times faster than on Google Cloud. Raises `LocalCloudError` where the functions do not start.
+    Times pass `time_scale` times faster than on Google Cloud. `environment` is what points a client in another process at
+    it; `store`, `topics`, `objects` and `clock` are the ports for this one. Raises `LocalCloudError` where the functions do
+    not start.
     """
 
     def __init__(

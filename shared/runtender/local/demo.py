@@ -144,7 +144,7 @@ def _submit(cloud: LocalCloud, code: Mapping[str, str | None]) -> str:
                 f"the plane did not answer in {_ANSWER_WAIT_S:g} s; see {cloud.functions.log}"
             )
         time.sleep(_POLL_S)
-    if row.data["run_id"] is None or row.data["errors"]:
+    if row.data["state"] != "accepted":
         raise LocalCloudError(f"the submit message was {row.data['state']}: {'; '.join(row.data['errors'])}")
     return str(row.data["run_id"])
 
@@ -181,8 +181,16 @@ def _report(cloud: LocalCloud, record: Record) -> dict[str, Any]:
         "forecast": merged_forecast(record.jobs),
         "events": cloud.events(),
         "calls": cloud.calls(),
-        "leftovers": cloud.leftovers(),
+        "leftovers": _leftovers(cloud),
     }
+
+
+def _leftovers(cloud: LocalCloud) -> dict[str, int]:
+    """Count what the run left; a machine that the API no longer shows gets a moment to end its processes."""
+    deadline = time.monotonic() + _PROCESS_END_S
+    while any((left := cloud.leftovers()).values()) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    return left
 
 
 def _survivors(processes: ProcessWatch, folder: Path) -> list[int]:
