@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -42,13 +42,26 @@ _MOST_ROUNDS = 24
 _POLL_S = (1.0, 2.0, 4.0, 5.0)
 _STEPS_AT_ONCE = 8
 
+Spread = Callable[[Callable[[str], bool], Sequence[str]], Iterable[bool]]
+"""Carries out one step per key and returns their results."""
+
+
+def side_by_side(step: Callable[[str], bool], keys: Sequence[str]) -> Iterable[bool]:
+    """Take several steps at once, in threads."""
+    with ThreadPoolExecutor(max_workers=min(_STEPS_AT_ONCE, len(keys))) as pool:
+        return list(pool.map(step, keys))
+
 
 class Engine:
-    """Steps jobs. One instance serves all events of a process; it keeps nothing between them."""
+    """Steps jobs. One instance serves all events of a process; it keeps nothing between them.
 
-    def __init__(self, plane: Plane) -> None:
+    `spread` takes the steps of several jobs: side by side, or in a simulation, where all order is chosen, by `map`.
+    """
+
+    def __init__(self, plane: Plane, *, spread: Spread = side_by_side) -> None:
         self._plane = plane
         self._observer = Observer(plane)
+        self._spread = spread
 
     def step(self, job_key: str, *, thorough: bool = False, wait: timedelta = timedelta()) -> Job | None:
         """Look at a job and take it as far as it will go now.
@@ -71,8 +84,7 @@ class Engine:
         keys = list(job_keys)
         if len(keys) <= 1:
             return sum(self._safely(key, thorough, wait) for key in keys)
-        with ThreadPoolExecutor(max_workers=min(_STEPS_AT_ONCE, len(keys))) as pool:
-            return sum(pool.map(lambda key: self._safely(key, thorough, wait), keys))
+        return sum(self._spread(lambda key: self._safely(key, thorough, wait), keys))
 
     def _safely(self, job_key: str, thorough: bool, wait: timedelta) -> bool:
         try:
