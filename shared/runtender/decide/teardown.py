@@ -11,7 +11,7 @@ from dataclasses import replace
 from runtender.decide.decision import Context, Decision, Effect, SendDelete, SendDeleteRemains, moved
 from runtender.decide.wake import next_wake
 from runtender.model import Cleanup, CleanupState, Job, Phase, Resource, ResourceState
-from runtender.observed import Absent, DeleteAnswer, LiveState, Present, Seen
+from runtender.observed import Absent, DeleteAnswer, LiveState, Present, Seen, Sight
 
 # From the third refusal on somebody should look; until then it is ordinary noise.
 _STUCK_AFTER = 3
@@ -36,8 +36,10 @@ def tear_down(job: Job, row: Resource | None, seen: Seen, ctx: Context) -> Decis
         return Decision(job=job, effects=effects)
     if remains is None and isinstance(sight, Absent) and not row.refused:
         return Decision(job=job)
-    if _may_still_land(row, ctx):
-        return Decision(job=job, effects=() if row.delete_sent_at else (SendDelete(row.nonce),))
+    if _may_still_land(row, sight, ctx):
+        # A stranger's machine of the name is no reason to delete anything, only to wait.
+        blind = isinstance(sight, Absent) and not row.delete_sent_at
+        return Decision(job=job, effects=(SendDelete(row.nonce),) if blind else ())
     job = job.with_row(replace(row, state=ResourceState.GONE))
     return Decision(job=_rest(job, ctx) if job.outcome is not None and not job.live else job)
 
@@ -61,7 +63,7 @@ def _just_deleted(row: Resource, ctx: Context) -> bool:
     return row.delete_sent_at is not None and ctx.now - row.delete_sent_at < ctx.timing.teardown_backoff / 2
 
 
-def _may_still_land(row: Resource, ctx: Context) -> bool:
+def _may_still_land(row: Resource, sight: Sight, ctx: Context) -> bool:
     """True while the create may yet take effect: its operation is open, or its answer never came and time is short."""
     if row.refused:
         return False
@@ -69,7 +71,8 @@ def _may_still_land(row: Resource, ctx: Context) -> bool:
         return True
     if row.created_at is not None:
         return False
-    return row.delete_sent_at is None or ctx.now < (row.sent_at or row.since) + ctx.timing.create_grace
+    undeleted = isinstance(sight, Absent) and row.delete_sent_at is None
+    return undeleted or ctx.now < (row.sent_at or row.since) + ctx.timing.create_grace
 
 
 def record_delete(job: Job, nonce: str, answer: DeleteAnswer, ctx: Context) -> Job:

@@ -70,6 +70,15 @@ def test_an_unanswered_create_is_gone_only_after_delete_and_grace(a):
     assert decide(deleted, absent, a.ctx(50 + 180)).job.phase is Phase.DONE
 
 
+def test_a_stranger_at_the_name_of_an_unanswered_create_is_waited_past_and_never_deleted(a):
+    job = stopping(a, created_at=None, confirmed_at=None, target_id=None, sent_at=a.at(50))
+    stranger = replace(a.sight(job.resources[0]), nonce="", key="", plane="")
+    assert decide(job, seen(job, stranger), a.ctx(60)).effects == ()
+    assert decide(job, seen(job, stranger), a.ctx(60)).job.phase is Phase.STOPPING
+    late = decide(job, seen(job, stranger), a.ctx(50 + 180))
+    assert (late.effects, late.job.phase) == ((), Phase.DONE)
+
+
 def test_a_machine_that_is_going_is_waited_for(a):
     job = stopping(a)
     decision = decide(job, seen(job, a.sight(job.resources[0], LiveState.ENDING)), a.ctx(100))
