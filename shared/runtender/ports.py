@@ -139,7 +139,8 @@ class Topics(Protocol):
 class ApiRequest:
     """One REST call, as pure modules describe it. `method_id` is Google's (`compute.instances.insert`): for permission
     tables, counting and logs. `path` follows the service's base and starts with `/`. `creates` marks calls that make
-    something: they are never retried blindly."""
+    something: they are never retried blindly.
+    """
 
     method_id: str
     verb: str
@@ -152,7 +153,8 @@ class ApiRequest:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ApiAnswer:
     """What came back. `status` 0: no answer (connection error or time-out; the call may have been taken).
-    `body` is the parsed JSON object, `{}` when there is none. `retry_after_s` from the header."""
+    `body` is the parsed JSON object, `{}` when there is none. `retry_after_s` from the header.
+    """
 
     status: int
     body: Document = field(default_factory=dict)

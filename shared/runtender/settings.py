@@ -132,7 +132,13 @@ class _Reader:
         if not value:
             return default
         if not value.isascii() or not value.isdigit():
-            self._faults.append(Fault(field=name, problem=f"{value!r} is not a whole number", remedy="write digits only, e.g. 600"))
+            self._faults.append(
+                Fault(
+                    field=name,
+                    problem=f"{value!r} is not a whole number",
+                    remedy="write digits only, e.g. 600",
+                )
+            )
             return default
         return int(value)
 
@@ -140,13 +146,19 @@ class _Reader:
         value = self.text(name).lower()
         if value in {"", "true", "1", "false", "0"}:
             return default if not value else value in {"true", "1"}
-        self._faults.append(Fault(field=name, problem=f"{value!r} is not a truth value", remedy="write true or false"))
+        self._faults.append(
+            Fault(field=name, problem=f"{value!r} is not a truth value", remedy="write true or false")
+        )
         return default
 
     def choice(self, name: str, allowed: tuple[str, ...]) -> str:
         value = self.text(name, allowed[0])
         if value not in allowed:
-            self._faults.append(Fault(field=name, problem=f"{value!r} is not known", remedy=f"use one of {', '.join(allowed)}"))
+            self._faults.append(
+                Fault(
+                    field=name, problem=f"{value!r} is not known", remedy=f"use one of {', '.join(allowed)}"
+                )
+            )
         return value
 
     def scale(self) -> float:
@@ -156,7 +168,13 @@ class _Reader:
         except ValueError:
             scale = 0.0
         if not 0 < scale < float("inf"):
-            self._faults.append(Fault(field="SF_TIME_SCALE", problem=f"{value!r} is not a positive number", remedy="write e.g. 20"))
+            self._faults.append(
+                Fault(
+                    field="SF_TIME_SCALE",
+                    problem=f"{value!r} is not a positive number",
+                    remedy="write e.g. 20",
+                )
+            )
             return 1.0
         return scale
 

@@ -160,7 +160,7 @@ def _found(job: Job, row: Resource, pair: MarkerPair, sight: Present, ctx: Conte
         return Decision(job=replace(job.with_row(adopted), deadlines=deadlines))
     if ctx.owns(sight, job):
         # An older placement of this job holds the name: remove it, then try the same place again.
-        if may_have_worker(row) and not pair.terminal_stored:
+        if may_have_worker(row) and pair.terminal is None:
             return Decision(
                 job=job, tombstones=(Tombstone(nonce=row.nonce, reason=None, detail="name taken"),)
             )
@@ -172,7 +172,7 @@ def _found(job: Job, row: Resource, pair: MarkerPair, sight: Present, ctx: Conte
 
 def _disarm(job: Job, row: Resource, pair: MarkerPair, refusal: Refusal, ctx: Context) -> Decision:
     """Give a placement up that may still wake: first forbid its worker to start."""
-    if not pair.terminal_stored:
+    if pair.terminal is None:
         tombstone = Tombstone(nonce=row.nonce, reason=None, detail=refusal.message)
         return Decision(job=job, tombstones=(tombstone,))
     return Decision(job=refuse_placement(job, row, refusal, ctx, definite=False))

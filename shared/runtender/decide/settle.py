@@ -43,10 +43,10 @@ def settle_by_marker(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx:
 
 def end(job: Job, row: Resource | None, pair: MarkerPair, ending: Ending, ctx: Context) -> Decision:
     """End the job by the plane's own wish, through the terminal object wherever a worker may still write it."""
-    if row is not None and may_have_worker(row) and not pair.terminal_stored:
+    if row is not None and may_have_worker(row) and pair.terminal is None:
         tombstone = Tombstone(nonce=row.nonce, reason=ending.reason, detail=ending.detail, words=ending.words)
         return Decision(job=job, tombstones=(tombstone,))
-    # No worker can speak any more, or what stands in the object is unreadable: the wish itself decides.
+    # No worker of this job can speak (any more): the wish itself decides.
     settled = settle(
         job,
         ctx,

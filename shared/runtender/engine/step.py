@@ -130,7 +130,7 @@ class _Step:
             return False
         seen = self._observer.see(before, ctx)
         decision = decide(before, seen, ctx)
-        while decision.tombstones:
+        if decision.tombstones:
             seen = self._write_tombstones(before, decision.tombstones, seen)
             decision = decide(before, seen, ctx)
         try:
@@ -203,9 +203,15 @@ class _Step:
         body = tombstone.words or plane_marker(
             job, row, reason=tombstone.reason, detail=tombstone.detail, now=now
         )
-        if not self._plane.objects.create(job.plan.status_bucket, name, body):
-            return self._observer.markers(job, row)
-        _LOG.info("tombstone", extra={"job_key": job.job_key, "nonce": row.nonce, "reason": tombstone.reason})
+        if self._plane.objects.create(job.plan.status_bucket, name, body):
+            _LOG.info(
+                "tombstone", extra={"job_key": job.job_key, "nonce": row.nonce, "reason": tombstone.reason}
+            )
+        else:
+            standing = self._observer.markers(job, row)
+            if standing.terminal is not None:
+                return standing
+            # What stands there says nothing, and nothing else can ever stand there: the wish takes its place.
         return replace(pair or MarkerPair(), terminal=parse_marker(name, body, now), terminal_stored=True)
 
     def _after_save(self, before: Job, seen: Seen) -> None:

@@ -51,12 +51,12 @@ def test_cancel_before_anything_exists_needs_no_tombstone(a):
     assert decision.tombstones == ()
 
 
-def test_an_unreadable_terminal_object_cannot_keep_a_job_for_ever(a):
+def test_an_unreadable_terminal_object_is_no_word_of_the_worker(a):
     job = a.running(cancel_requested=True)
     row = job.resources[0]
     spoilt = MarkerPair(started=a.started(), terminal=None, terminal_stored=True)
     decision = decide(job, Seen(markers={row.nonce: spoilt}, serials={row.nonce: None}), a.ctx(100))
-    assert decision.job.outcome is Outcome.CANCELLED
+    assert decision.tombstones[0].reason is Reason.CANCELLED
 
 
 def test_a_run_longer_than_its_limit_times_out(a):
