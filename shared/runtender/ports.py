@@ -218,6 +218,9 @@ class Runtime(Protocol):
     def created(self, answer: ApiAnswer) -> CreateAnswer:
         """Read the answer to `create`."""
 
+    def describe(self, job: Job, row: Resource, settings: Settings) -> Mapping[str, Any]:
+        """Return the telemetry of a placement: what it is to be, and the handle by which others find it."""
+
     def operation(self, row: Resource, settings: Settings) -> ApiRequest:
         """Describe the look at the row's pending operation."""
 

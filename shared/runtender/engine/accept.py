@@ -112,7 +112,10 @@ class Acceptor:
         plans = plan_run(
             config, request, self._plane.settings, placements=placements, walk=walk, attempts=attempts
         )
-        sizing = {family: plan.resource_plan for family, plan in plans.items()}
+        sizing: dict[str, Any] = {
+            family: {"family": family, "plans": [plan.resource_plan], "translation": {}, "profile": None}
+            for family, plan in plans.items()
+        }
         return _Subject(
             run_id=run_id,
             families=plans,

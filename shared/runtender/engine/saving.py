@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from runtender.decide import with_job
 from runtender.engine.plane import Plane
+from runtender.engine.telemetry import with_telemetry
 from runtender.errors import Conflict, Retryable
 from runtender.model import Job, Run
 from runtender.ports import Snapshot, Update, Write
@@ -58,6 +59,8 @@ class Saver:
 
     def save(self, before: Loaded, after: Job) -> Loaded:
         """Save a decision, with its header entry if that changed; raises `Conflict` when somebody else was faster."""
+        runtime = self._plane.runtimes[after.runtime]
+        after = with_telemetry(before.job, after, runtime, self._plane.settings)
         after = replace(after, version=before.job.version + 1, token=self._plane.clock.token())
         for attempt in range(_MOST_TRIES):
             try:

@@ -6,7 +6,8 @@ zone uses the name again. What cannot be read is no observation (None); only a 4
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from runtender.capacity.classify import classify_http, classify_operation
 from runtender.ids import disk_name
@@ -24,7 +25,14 @@ from runtender.observed import (
 )
 from runtender.ports import ApiAnswer, ApiRequest, FleetPage, Remain
 from runtender.runtimes.gce_answers import instance_id, read_console, read_fate, read_fleet, read_sight, text
-from runtender.runtimes.gce_instance import DISK_KIND, RUNTIME, instance_body, resource_path
+from runtender.runtimes.gce_instance import (
+    DISK_KIND,
+    RUNTIME,
+    instance_body,
+    plan_json,
+    probe_handle,
+    resource_path,
+)
 from runtender.runtimes.gce_script import startup_script
 from runtender.settings import Settings
 
@@ -78,6 +86,13 @@ class GceVm:
         if answer.status != 408 and (400 <= answer.status < 500 or refusal.verdict is not Verdict.RETRY):
             return refusal
         return Unclear(detail=f"HTTP {answer.status}: {refusal.message}")
+
+    def describe(self, job: Job, row: Resource, settings: Settings) -> Mapping[str, Any]:
+        placement = next(p for p in job.plan.placements if p.location == row.location)
+        return {
+            "gce_instance": plan_json(job.plan, placement, settings.project),
+            "probe_handle": probe_handle(job.plan, placement, settings.project),
+        }
 
     def operation(self, row: Resource, settings: Settings) -> ApiRequest:
         return ApiRequest(
