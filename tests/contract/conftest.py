@@ -6,13 +6,10 @@ summary says why. RUNTENDER_TESTS_NO_EMULATOR=1 hides them on a machine that has
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
-import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -25,7 +22,11 @@ import pytest
 
 _HIDE = "RUNTENDER_TESTS_NO_EMULATOR"
 _SMALL_JVM = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-_START_S = 60
+# Ends the emulator when this process ends, however it ends, and its pipe with it. The shell stays its parent, so that
+# its number is nobody else's by then. (The kernel could do that if a function were run between fork and exec, but
+# gRPC's threads do not survive such a fork.)
+_WITH_ITS_PARENT = '"$@" </dev/null & read -r _; kill -9 $!; wait'
+_START_S = 45
 _STOP_S = 10
 
 
@@ -61,24 +62,22 @@ class Emulator:
             return
         port = _free_port()
         # Not through gcloud: it would leave the java process behind.
-        command = [
-            "java",
-            *_SMALL_JVM,
-            *(argument.format(jar=self.installed()) for argument in self.arguments),
-        ]
+        java = ["java", *_SMALL_JVM, *(argument.format(jar=self.installed()) for argument in self.arguments)]
         log = folder / "log"
         with log.open("wb") as output:
-            process = subprocess.Popen(
-                [*command, "--host=127.0.0.1", f"--port={port}"],
+            shell = subprocess.Popen(
+                ["sh", "-c", _WITH_ITS_PARENT, "emulator", *java, "--host=127.0.0.1", f"--port={port}"],
+                stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                preexec_fn=_die_with_the_tests if sys.platform == "linux" else None,  # noqa: PLW1509 - one call, no lock
+                # An interrupt from the keyboard is for the tests; they end the emulator.
+                start_new_session=True,
             )
         try:
-            _await_answer(process, port, log)
+            _await_answer(port, log)
             yield f"127.0.0.1:{port}"
         finally:
-            _stop(process)
+            shell.communicate(timeout=_STOP_S)
 
 
 _EMULATORS = {
@@ -122,14 +121,9 @@ def _free_port() -> int:
         return port
 
 
-def _die_with_the_tests() -> None:
-    """Ask Linux to kill the emulator when this process ends without having stopped it."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-
-
-def _await_answer(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _await_answer(port: int, log: Path) -> None:
     end = time.monotonic() + _START_S
-    while time.monotonic() < end and process.poll() is None:
+    while time.monotonic() < end:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5):
                 return
@@ -137,12 +131,3 @@ def _await_answer(process: subprocess.Popen[bytes], port: int, log: Path) -> Non
             # Its port is open before it speaks HTTP.
             time.sleep(0.1)
     pytest.fail(f"the emulator did not start:\n{log.read_text(errors='replace')[-2000:]}")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(_STOP_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from runtender.errors import Conflict, Rejected
+from runtender.errors import Conflict, Rejected, Retryable
 from runtender.local.store import MemoryStore, SqliteStore
 from runtender.ports import Create, Increment, Remove, Store, Update
 
@@ -38,8 +38,17 @@ def store(request, tmp_path, monkeypatch) -> Iterator[Store]:
             monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", request.getfixturevalue("firestore_emulator"))
             # A project of its own is an empty database of its own.
             remote = FirestoreStore(f"test-{uuid.uuid4().hex[:12]}")
+            await_first_write(remote)
             yield remote
             remote.close()
+
+
+def await_first_write(store: Store) -> None:
+    """Let the emulator answer one write: the one after a listener has left may be CANCELLED in its place."""
+    for _ in range(10):
+        with suppress(Retryable):
+            store.commit([Increment(path="emulator/ready", amounts={"n": 1})])
+            return
 
 
 def put(store: Store, path: str, **fields: Any) -> Any:

@@ -8,18 +8,18 @@ FIRESTORE_EMULATOR_HOST is honoured, as the client does.
 
 from __future__ import annotations
 
-import queue
+import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
-from itertools import chain
 from typing import Any, assert_never
 
 from google.api_core import exceptions
 from google.api_core.retry import Retry, if_exception_type
 from google.auth.exceptions import GoogleAuthError
 from google.cloud import firestore
+from google.cloud.firestore_v1.watch import Watch
 
 from runtender.errors import Conflict, Rejected, Retryable
 from runtender.gcp.documents import check_size, checked, collection_of
@@ -37,8 +37,8 @@ _COMMIT_AGAIN = (exceptions.ResourceExhausted, exceptions.ServiceUnavailable)
 # How Firestore says that a precondition does not hold; Aborted is its word for writes that got in each other's way.
 _REFUSED = (exceptions.Aborted, exceptions.AlreadyExists, exceptions.FailedPrecondition, exceptions.NotFound)
 _DROPPED = firestore.DELETE_FIELD
-# How long a watch waits before it makes sure that its stream still lives.
-_STREAM_CHECK_S = 1.0
+# How long a watch trusts a silent listener: a stream can end, or stall, without a word.
+_LOOK_AGAIN_S = 5.0
 
 
 class FirestoreStore:
@@ -102,41 +102,31 @@ class FirestoreStore:
 
     def watch(self, path: str, seconds: float | None = None) -> Iterator[Snapshot | None]:
         end = None if seconds is None else time.monotonic() + seconds
+        news = threading.Event()
         seen: object = object()
-        # The first answer comes from a read, so that a store that cannot be reached is told from one that is still.
-        now = self.get(path)
-        with closing(self._news(path, end)) as news:
-            for snapshot in chain([now], news):
+        listener = _Listener.told(self._client.document(path), news)
+        try:
+            while True:
+                # The listener only says when to look: what is read is in order, and its silence costs time alone.
+                news.clear()
+                snapshot = self.get(path)
                 stamp = None if snapshot is None else snapshot.stamp
                 if stamp != seen:
                     seen = stamp
                     yield snapshot
+                left = _LOOK_AGAIN_S if end is None else min(_LOOK_AGAIN_S, end - time.monotonic())
+                if left <= 0:
+                    return
+                news.wait(left)
+                if not listener.is_active:
+                    listener.close()
+                    listener = _Listener.told(self._client.document(path), news)
+        finally:
+            listener.close()
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()  # type: ignore[no-untyped-call]
-
-    def _news(self, path: str, end: float | None) -> Generator[Snapshot | None, None, None]:
-        """Yield what the document's listener tells until `end`, subscribing anew when its stream has died."""
-        reference = self._client.document(path)
-        news: queue.SimpleQueue[Snapshot | None] = queue.SimpleQueue()
-
-        def tell(documents: Sequence[_Fetched], _changes: object, _at: object) -> None:
-            news.put(_snapshot(documents[0]) if documents else None)
-
-        listener = reference.on_snapshot(tell)
-        try:
-            while end is None or time.monotonic() < end:
-                wait = _STREAM_CHECK_S if end is None else min(_STREAM_CHECK_S, end - time.monotonic())
-                try:
-                    yield news.get(timeout=max(0.0, wait))
-                except queue.Empty:
-                    if not listener.is_active:
-                        listener.unsubscribe()  # type: ignore[no-untyped-call]
-                        yield self.get(path)
-                        listener = reference.on_snapshot(tell)
-        finally:
-            listener.unsubscribe()  # type: ignore[no-untyped-call]
 
     def _add(self, batch: firestore.WriteBatch, write: Write) -> None:
         collection_of(write.path)
@@ -161,6 +151,24 @@ def _repeats(errors: tuple[type[Exception], ...], patience: timedelta) -> Retry:
     return Retry(
         predicate=if_exception_type(*errors), initial=0.1, maximum=2.0, timeout=patience.total_seconds()
     )
+
+
+class _Listener(Watch):
+    """The client's listener, less the exception that it raises in a thread of its own when its stream ends.
+
+    It would land on the user's terminal; `is_active` tells of the end as well.
+    """
+
+    @classmethod
+    def told(cls, reference: firestore.DocumentReference, news: threading.Event) -> _Listener:
+        """Listen to a document and set `news` at each change."""
+        listener: _Listener = cls.for_document(  # type: ignore[no-untyped-call]
+            reference, lambda *_change: news.set(), firestore.DocumentSnapshot
+        )
+        return listener
+
+    def close(self, reason: object = None) -> None:  # noqa: ARG002 - what it would raise
+        super().close()  # type: ignore[no-untyped-call]
 
 
 def _sendable(path: str, fields: Document) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from runtender.ports import Create, Document, Increment, Remove, Snapshot, Updat
 _JOBS = "jobs"
 # Far below what a person notices, far above what a read costs.
 _WATCH_INTERVAL_S = 0.05
+_OPEN_PAUSE_S = 0.005
 # `gcp.documents` reserves names of this form, so no document has a map that looks like one of our datetimes.
 _MOMENT = "__datetime__"
 
@@ -121,14 +122,30 @@ class SqliteStore:
             wait = self._patience.total_seconds()
             db = sqlite3.connect(self._path, timeout=wait, isolation_level=None, check_same_thread=False)
         try:
-            # Write-ahead log: readers never wait for a writer. The crash of a process loses nothing.
-            db.execute("PRAGMA journal_mode = WAL")
+            self._write_ahead(db)
             db.execute("PRAGMA synchronous = NORMAL")
             db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
         except sqlite3.Error:
             db.close()
             raise
         return db
+
+    def _write_ahead(self, db: sqlite3.Connection) -> None:
+        """Turn the file to a write-ahead log: readers never wait for a writer, a process's crash loses nothing.
+
+        That needs the file alone, and SQLite does not wait for it as it does for a lock. So the waiting of those who
+        open a new file at one moment is done here.
+        """
+        end = time.monotonic() + self._patience.total_seconds()
+        while True:
+            try:
+                db.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() >= end:
+                    raise
+                time.sleep(_OPEN_PAUSE_S)
+            else:
+                return
 
 
 class MemoryStore:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -18,6 +20,8 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 # Opens the file itself, as each function of a local cloud does, and adds to one counter by compare-and-set.
 _WRITER = """
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from runtender.errors import Conflict
 from runtender.local.store import SqliteStore
@@ -54,6 +58,21 @@ def test_many_processes_make_one_file_and_lose_no_update(store, path):
     found = store.get("budget/all")
     assert found is not None
     assert found.data == {"n": 80}
+
+
+@pytest.mark.parametrize("round_", range(10))
+def test_many_threads_may_be_the_first_to_open_a_file(store, round_):
+    gate = threading.Barrier(8)
+
+    def claim(_number: int) -> None:
+        gate.wait(10)
+        store.commit([Increment(path="budget/all", amounts={"n": 1})])
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(claim, range(8)))
+    found = store.get("budget/all")
+    assert found is not None
+    assert found.data == {"n": 8}
 
 
 def test_a_store_sees_at_once_what_another_one_of_the_same_file_wrote(store, path):
