@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from runtender.capacity.candidates import Region, built_in_regions, parse_catalogue, zonal_candidates
+from runtender.capacity.candidates import zonal_candidates
 from runtender.capacity.policy import policy_for
 from runtender.decide import with_job
-from runtender.engine.observe import split_uri
+from runtender.engine.inputs import check_panels, fetch_config, read_catalogue, store_config
 from runtender.engine.plane import Plane
 from runtender.errors import Rejected
 from runtender.forecast.canonical import run_id_of, to_document
 from runtender.forecast.config import parse_config
 from runtender.forecast.plan import plan_run
 from runtender.forecast.task import parse_task, plan_task, task_run_id
-from runtender.ids import TASK, claim_id, config_uri, job_key, key_digest, next_attempt
-from runtender.model import Deadlines, HistoryRow, Job, JobPlan, Phase, Run, SubmitKind, SubmitRequest
+from runtender.forecast.terms import for_attempt
+from runtender.ids import TASK, JobKey, claim_id, config_uri, job_key, key_digest, next_attempt
+from runtender.model import (
+    Deadlines,
+    HistoryRow,
+    Job,
+    JobPlan,
+    Outcome,
+    Phase,
+    Run,
+    SubmitKind,
+    SubmitRequest,
+)
 from runtender.ports import Create, Snapshot, Write
 from runtender.wire.codec import encode
 from runtender.wire.documents import (
     SCHEMA,
+    job_from_document,
     job_path,
     job_to_document,
     run_from_document,
@@ -31,9 +42,6 @@ from runtender.wire.documents import (
     run_to_document,
     run_update,
 )
-from runtender.wire.json_input import read_json_object
-
-_MAX_CONFIG_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,7 +73,10 @@ class Acceptor:
 
     def accept(self, request: SubmitRequest) -> Acceptance:
         """Return the run's documents; raises `Rejected` with all faults, `Retryable` when Storage cannot be reached."""
-        raw = request.config if request.config is not None else self._fetch_config(request.config_uri or "")
+        objects = self._plane.objects
+        raw = (
+            request.config if request.config is not None else fetch_config(objects, request.config_uri or "")
+        )
         run_id = self._run_id(request, raw)
         standing = self._plane.store.get(run_path(run_id))
         run = run_from_document(standing.data) if standing is not None else None
@@ -75,10 +86,30 @@ class Acceptor:
         if run is not None and (turned_away := _turn_away(request, run)) is not None:
             return turned_away
         subject = self._plan(request, raw, run_id, run)
-        self._check_panel(subject)
+        check_panels(objects, subject.families.values())
         if subject.stored_config is not None:
-            self._store_config(run_id, subject.stored_config)
+            store_config(objects, config_uri(self._plane.settings.code_bucket, run_id), subject.stored_config)
         return self._documents(request, subject, run, standing, claim)
+
+    def retry(self, request: SubmitRequest) -> Acceptance:
+        """Return the next attempts of a run's families that did not succeed, under the plans they were accepted with."""
+        run_id = request.run_id or ""
+        standing = self._plane.store.get(run_path(run_id))
+        if standing is None:
+            raise Rejected.because("run_id", f"no run {run_id!r} is known", "see `runtender list`")
+        run = run_from_document(standing.data)
+        plans = {family: self._plan_again(run, family) for family in _to_retry(request, run)}
+        subject = _Subject(run_id=run_id, families=plans)
+        return self._documents(request, subject, run, standing, None)
+
+    def _plan_again(self, run: Run, family: str) -> JobPlan:
+        entry = run.families[family]
+        snapshot = self._plane.store.get(job_path(entry.job_key))
+        if snapshot is None:
+            raise Rejected.because("run_id", f"job {entry.job_key!r} is gone", "submit the run again")
+        plan = job_from_document(snapshot.data).plan
+        key = JobKey(run_id=run.run_id, family=family, attempt=_attempt(run, family))
+        return for_attempt(plan, self._plane.settings, key)
 
     def _run_id(self, request: SubmitRequest, raw: Mapping[str, Any]) -> str:
         if request.kind is SubmitKind.TASK:
@@ -86,9 +117,9 @@ class Acceptor:
         return run_id_of(parse_config(raw))
 
     def _plan(self, request: SubmitRequest, raw: Mapping[str, Any], run_id: str, run: Run | None) -> _Subject:
-        placements = zonal_candidates(
-            self._plane.settings.region, self._plane.settings.subnetwork_uri, self._catalogue()
-        )
+        settings = self._plane.settings
+        catalogue = read_catalogue(self._plane.objects, settings.compute_fallback)
+        placements = zonal_candidates(settings.region, settings.subnetwork_uri, catalogue)
         attempts = {
             name: next_attempt(entry.attempt, force=True)[0]
             for name, entry in (run.families if run else {}).items()
@@ -99,7 +130,7 @@ class Acceptor:
             plan = plan_task(
                 task,
                 request,
-                self._plane.settings,
+                settings,
                 placements=placements,
                 walk=policy_for("gce"),
                 attempt=attempt,
@@ -109,9 +140,7 @@ class Acceptor:
         capacity = config.compute.capacity
         override = capacity.services.get("gce")
         walk = policy_for("gce", override, enabled=capacity.enabled)
-        plans = plan_run(
-            config, request, self._plane.settings, placements=placements, walk=walk, attempts=attempts
-        )
+        plans = plan_run(config, request, settings, placements=placements, walk=walk, attempts=attempts)
         sizing: dict[str, Any] = {
             family: {"family": family, "plans": [plan.resource_plan], "translation": {}, "profile": None}
             for family, plan in plans.items()
@@ -122,54 +151,6 @@ class Acceptor:
             stored_config=to_document(config),
             telemetry={"sizing": sizing},
         )
-
-    def _catalogue(self) -> tuple[Region, ...]:
-        """The user's catalogue from Cloud Storage where one is set, else the built-in map."""
-        uri = self._plane.settings.compute_fallback
-        if not uri:
-            return built_in_regions()
-        bucket, name = split_uri(uri)
-        body = self._plane.objects.read(bucket, name, limit=_MAX_CONFIG_BYTES)
-        if body is None:
-            raise Rejected.because(
-                "SF_COMPUTE_FALLBACK", f"{uri} does not exist", "upload the catalogue or unset it"
-            )
-        try:
-            return parse_catalogue(read_json_object(body))
-        except ValueError as error:
-            raise Rejected.because("SF_COMPUTE_FALLBACK", str(error), "mend the catalogue") from error
-
-    def _fetch_config(self, uri: str) -> Mapping[str, Any]:
-        bucket, name = split_uri(uri)
-        body = self._plane.objects.read(bucket, name, limit=_MAX_CONFIG_BYTES + 1)
-        if body is None:
-            raise Rejected.because(
-                "config_uri", f"{uri} does not exist", "upload the config before the message"
-            )
-        if len(body) > _MAX_CONFIG_BYTES:
-            raise Rejected.because("config_uri", f"{uri} is larger than 8 MiB", "store a smaller config")
-        try:
-            return read_json_object(body)
-        except ValueError as error:
-            problem = f"{uri} is no JSON object: {error}"
-            raise Rejected.because("config_uri", problem, "store one JSON object") from error
-
-    def _check_panel(self, subject: _Subject) -> None:
-        """A panel that is not there would cost a machine to find out."""
-        for uri in {plan.source_table for plan in subject.families.values()}:
-            if not uri.startswith("gs://"):
-                continue
-            stored = self._plane.objects.stat(*split_uri(uri))
-            if stored is None:
-                raise Rejected.because(
-                    "data.source_table", f"{uri} does not exist", "upload the panel, or correct the URI"
-                )
-            if stored.size == 0:
-                raise Rejected.because("data.source_table", f"{uri} is empty", "upload a panel with rows")
-
-    def _store_config(self, run_id: str, config: Mapping[str, Any]) -> None:
-        bucket, name = split_uri(config_uri(self._plane.settings.code_bucket, run_id))
-        self._plane.objects.put(bucket, name, json.dumps(config, sort_keys=True, indent=2).encode())
 
     def _claim(self, request: SubmitRequest, run_id: str) -> Create | None:
         if request.every is None:
@@ -277,6 +258,29 @@ def _turn_away(request: SubmitRequest, run: Run) -> Acceptance | None:
             "force", f"{', '.join(alive)} is still alive", "cancel it first, or wait for its end"
         )
     return None
+
+
+def _to_retry(request: SubmitRequest, run: Run) -> tuple[str, ...]:
+    unknown = [family for family in request.families if family not in run.families]
+    if unknown:
+        known = ", ".join(run.families)
+        raise Rejected.because(
+            "families", f"{', '.join(unknown)} is no family of this run", f"use one of {known}"
+        )
+    named = {
+        name: entry for name, entry in run.families.items() if name in (request.families or run.families)
+    }
+    alive = [entry.job_key for entry in named.values() if entry.outcome is None]
+    if alive:
+        raise Rejected.because(
+            "run_id", f"{', '.join(alive)} is still alive", "cancel it first, or wait for its end"
+        )
+    failed = tuple(name for name, entry in named.items() if entry.outcome is not Outcome.SUCCEEDED)
+    if not failed:
+        raise Rejected.because(
+            "run_id", "every family has succeeded", "submit with force: true to run it again"
+        )
+    return failed
 
 
 def _duplicate(run_id: str, note: str) -> Acceptance:

@@ -8,7 +8,7 @@ dead-letter topic; only what another try can mend is raised as `Retryable`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -60,24 +60,26 @@ class Intake:
         try:
             return self._dispatch(request)
         except Rejected as rejected:
+            known = self._plane.store.get(request_path(request_document_id(request.request_id)))
+            if known is not None:
+                # What stands in its way now may be what this very message has started.
+                return _answer_again(known)
             return self._reject(body, request.request_id, message_id, request, rejected)
 
     def _dispatch(self, request: SubmitRequest) -> Receipt:
         match request.action:
             case SubmitAction.SUBMIT:
-                return self._submit(request)
+                return self._start(request, self._acceptor.accept)
             case SubmitAction.CANCEL:
                 return self._cancel(request)
             case SubmitAction.STEP:
                 return Receipt(state="accepted", job_keys=(request.job_key or "",))
             case SubmitAction.RETRY:
-                raise Rejected.because(
-                    "action", "retry is not served yet", "submit the run again with force: true"
-                )
+                return self._start(request, self._acceptor.retry)
 
-    def _submit(self, request: SubmitRequest) -> Receipt:
+    def _start(self, request: SubmitRequest, accept: Callable[[SubmitRequest], Acceptance]) -> Receipt:
         for _ in range(_MOST_RACES):
-            acceptance = self._acceptor.accept(request)
+            acceptance = accept(request)
             row = self._row(request, acceptance.state, run_id=acceptance.run_id, errors=acceptance.notes)
             try:
                 self._plane.store.commit([row, *acceptance.writes])

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from runtender.decide import Context, Look, LookKind, wanted
+from runtender.engine.inputs import split_uri
 from runtender.engine.plane import Plane
 from runtender.errors import Rejected, Retryable
 from runtender.ids import marker_object, marker_prefix
@@ -162,12 +163,6 @@ class Observer:
             bucket, f"{prefix}/{row.nonce}/{CELLS_FOLDER}", limit=_MOST_CELL_FILES
         )
         return _count_cells(page)
-
-
-def split_uri(uri: str) -> tuple[str, str]:
-    """`gs://bucket/some/name` -> (`bucket`, `some/name`)."""
-    bucket, _, name = uri.removeprefix("gs://").partition("/")
-    return bucket, name
 
 
 def _or_unseen(thing: Any) -> Any:

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from runtender.errors import Fault, Rejected
+from runtender.ids import parse_job_key
 from runtender.model import Limits, SubmitAction, SubmitKind, SubmitRequest
 from runtender.wire.durations import parse_duration
 from runtender.wire.json_input import read_json_object
@@ -40,6 +41,8 @@ _KEYS = (
 _LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 _OWN_LABELS = ("sf-", "goog")
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
+_MAX_RUN_ID = 200
 _ENTRYPOINT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _MAX_LABELS = 32
 _MAX_REQUEST_ID = 512
@@ -57,8 +60,8 @@ def parse_submit(body: bytes, *, message_id: str, published_at: datetime) -> Sub
         request_id=check.text("request_id", longest=_MAX_REQUEST_ID) or message_id,
         message_id=message_id,
         published_at=published_at,
-        run_id=check.text("run_id"),
-        job_key=check.text("job_key"),
+        run_id=check.run_id(),
+        job_key=check.job_key(),
         config=check.config(),
         config_uri=check.uri("config_uri"),
         families=check.names("families"),
@@ -136,6 +139,22 @@ class _Checker:
         value = self.text(key)
         if value is not None and not re.fullmatch(r"gs://[^/]+/.+", value):
             self.fault(key, f"{_shown(value)} is not a Cloud Storage URI", "write gs://bucket/object")
+        return value
+
+    def run_id(self) -> str | None:
+        value = self.text("run_id", longest=_MAX_RUN_ID)
+        if value is not None and not _RUN_ID.fullmatch(value):
+            self.fault("run_id", f"{_shown(value)} is not a run id", "see `runtender list`")
+            return None
+        return value
+
+    def job_key(self) -> str | None:
+        value = self.text("job_key")
+        if value is not None and parse_job_key(value) is None:
+            self.fault(
+                "job_key", f"{_shown(value)} is not a job key", "write sf-<run id>-<family>-a<attempt>"
+            )
+            return None
         return value
 
     def entrypoint(self) -> str | None:
@@ -276,9 +295,9 @@ class _Checker:
             if request.every is not None and request.force:
                 self.fault("force", "cannot be combined with `every`", "leave one of them out")
         elif request.action is SubmitAction.STEP:
-            if request.job_key is None:
+            if "job_key" not in self.data:
                 self.fault("job_key", "is missing", "name the job to look at")
-        elif request.run_id is None:
+        elif "run_id" not in self.data:
             self.fault("run_id", "is missing", f"name the run to {request.action}")
 
     def finish(self) -> None:

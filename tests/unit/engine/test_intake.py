@@ -167,3 +167,60 @@ def test_two_families_are_two_jobs_under_one_header(world):
     receipt = world.send({"config": config})
     assert len(receipt.job_keys) == 2
     assert set(world.run(receipt)["families"]) == {"statistical", "ml"}
+
+
+class TestRetry:
+    def failed(self, world):
+        receipt = world.submit()
+        world.start(receipt)
+        world.finish(receipt, status="FAILED", exit_code=3)
+        return receipt
+
+    def retry(self, world, receipt, message_id="m-2", **changes):
+        return world.send({"action": "retry", "run_id": receipt.run_id, **changes}, message_id)
+
+    def test_what_did_not_succeed_gets_its_next_attempt_under_the_accepted_plan(self, world):
+        first = self.failed(world)
+        before = world.job(first)["plan"]
+        again = self.retry(world, first)
+        assert again.job_keys == (first.job_keys[0].replace("-a1", "-a2"),)
+        after = world.job(again)["plan"]
+        assert after["driver_args"] == before["driver_args"]
+        assert (after["name"], after["cells_uri"]) != (before["name"], before["cells_uri"])
+        assert world.run(first)["outcome"] is None
+        world.start(again)
+        world.finish(again)
+        assert world.run(first)["outcome"] == "SUCCEEDED"
+
+    def test_a_living_attempt_is_not_joined_by_another(self, world):
+        receipt = world.submit()
+        assert "still alive" in self.retry(world, receipt).errors[0]
+
+    def test_success_is_not_retried(self, world):
+        receipt = world.submit()
+        world.start(receipt)
+        world.finish(receipt)
+        assert "has succeeded" in self.retry(world, receipt).errors[0]
+
+    def test_the_same_retry_twice_is_one(self, world):
+        first = self.failed(world)
+        assert self.retry(world, first).state == "accepted"
+        again = self.retry(world, first)
+        assert (again.state, again.job_keys) == ("accepted", ())
+        assert len(world.store.find("jobs")) == 2
+
+    def test_unknown_runs_and_families_are_named(self, world):
+        first = self.failed(world)
+        assert "no run" in world.send({"action": "retry", "run_id": "x-0123456789ab"}, "m-3").errors[0]
+        assert "is no family" in self.retry(world, first, "m-4", families=["ml"]).errors[0]
+
+
+def test_a_forced_submit_delivered_twice_is_accepted_twice_and_starts_one(world):
+    first = world.submit()
+    world.start(first)
+    world.finish(first)
+    world.topics.sent.clear()
+    states = [world.submit("m-2", force=True).state for _ in range(2)]
+    assert states == ["accepted", "accepted"]
+    assert world.topics.sent == [], "its own second copy is no dead letter"
+    assert len(world.store.find("jobs")) == 2

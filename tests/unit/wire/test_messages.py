@@ -72,6 +72,8 @@ REJECTED = {
     "action of the wrong type": ({"action": 7, "config": {}}, "action", "use one of"),
     "cancel of nothing": ({"action": "cancel"}, "run_id", "name the run"),
     "step of nothing": ({"action": "step"}, "job_key", "name the job"),
+    "a run id that is a path": ({"action": "cancel", "run_id": "a/b"}, "run_id", "not a run id"),
+    "a job key that is none": ({"action": "step", "job_key": "jobs/x"}, "job_key", "sf-<run id>"),
     "force of the wrong type": ({"config": {}, "force": "yes"}, "force", "true or false"),
     "no duration": ({"config": {}, "limits": {"run": 90}}, "limits.run", "90m"),
     "a duration of none": ({"config": {}, "limits": {"run": "0s"}}, "limits.run", "120d"),
