@@ -1,0 +1,55 @@
+"""The measurements work, and what a run costs in calls, which no machine changes, stays within its aims."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).parent
+FIELDS = {"figure", "value", "unit", "aim", "detail"}
+
+
+def _run(script, *arguments):
+    command = [sys.executable, str(BENCH / script), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout
+
+
+@pytest.fixture(scope="module")
+def happy_run():
+    return json.loads(_run("happy_run.py"))
+
+
+def test_a_happy_run_costs_no_more_than_its_aims(happy_run):
+    over = [one for one in happy_run if one["aim"] is not None and one["value"] > one["aim"]]
+    assert over == []
+    assert [one["aim"] for one in happy_run if one["aim"] is not None] == [10, 12, 6]
+
+
+def test_an_idle_tick_reads_what_is_due_and_lists_the_fleet(happy_run):
+    (tick,) = [one for one in happy_run if one["figure"] == "calls per idle tick"]
+    assert (tick["value"], tick["detail"]) == (2, "read 1, instances.aggregatedList 1")
+
+
+def test_a_cold_start_is_a_multiple_of_the_framework_alone():
+    figures = json.loads(_run("cold_start.py", "--rounds", "1"))
+    assert [one["figure"] for one in figures] == [
+        f"cold start of {target}" for target in ("on_submit", "on_marker", "on_tick")
+    ]
+    assert all(one["value"] > 1 and one.keys() == FIELDS for one in figures)
+
+
+def test_the_document_holds_each_figure_and_the_machine_it_was_taken_on(happy_run):
+    document = json.loads(_run("run.py", "--json", "--only", "one happy run"))
+    assert document["figures"] == {"one happy run": happy_run}
+    assert {"date", "cores", "memory_gib", "python"} <= document["machine"].keys()
+
+
+def test_the_table_has_a_line_per_figure(happy_run):
+    table = _run("run.py", "--only", "one happy run").splitlines()
+    lines = [line for line in table if line.startswith("|")]
+    assert [line.split("|")[1].strip() for line in lines[2:]] == [one["figure"] for one in happy_run]
+    assert len({len(line) for line in lines}) == 1
