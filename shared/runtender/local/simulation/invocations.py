@@ -1,0 +1,150 @@
+"""One run of a handler under the simulation's thumb: every call it makes to the world can be its last, or be held.
+
+A handler is killed by an exception that nothing catches, at any point before or after an external call, and frozen there
+while the world goes on without it. The calls are found by wrapping the ports, so a new call is met without being named.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar, cast
+
+from runtender.errors import RuntenderError
+from runtender.ports import ApiRequest
+
+P = TypeVar("P")
+Cross = Callable[[str, Callable[[], Any]], Any]
+"""Makes one external call: its name, and the call itself."""
+
+
+class Killed(BaseException):
+    """The process that ran the handler is gone. Not an `Exception`: no handler gets to say anything."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fate:
+    """What becomes of an invocation, at which of its points.
+
+    Points are counted from 0: before its first call, after it, before its second ... With `after` set, the point is instead
+    the one after the first call of that name. `skew` is how far its clock is off.
+    """
+
+    kill_at: int | None = None
+    freeze_at: int | None = None
+    after: str = ""
+    freeze_for: timedelta = timedelta()
+    skew: timedelta = timedelta()
+
+    @property
+    def freezes(self) -> bool:
+        """True when it is to be frozen, if it gets that far."""
+        return bool(self.freeze_for)
+
+
+class Invocation:
+    """A handler's way through its external calls. `calls` names those that it has begun.
+
+    `fleet_is_whole` is false once it was shown a fleet list that is partial.
+    """
+
+    def __init__(self, kind: str, fate: Fate, freeze: Callable[[timedelta], None]) -> None:
+        self.kind = kind
+        self.fate = fate
+        self.calls: list[str] = []
+        self.fleet_is_whole = True
+        self._freeze = freeze
+        self._met = False
+
+    def cross(self, name: str, call: Callable[[], Any]) -> Any:
+        """Make a call, unless the process dies before it."""
+        point = 2 * len(self.calls)
+        self.calls.append(name)
+        self._reach(point, "")
+        try:
+            result = call()
+        except RuntenderError:
+            self._reach(point + 1, name)
+            raise
+        self._reach(point + 1, name)
+        return result
+
+    def _reach(self, point: int, after: str) -> None:
+        fate = self.fate
+        named = bool(after) and after == fate.after and not self._met
+        self._met = self._met or named
+        if point == fate.kill_at or (named and not fate.freezes):
+            raise Killed(f"{self.kind} at point {point}, call {self.calls[-1]}")
+        if point == fate.freeze_at or (named and fate.freezes):
+            self._freeze(fate.freeze_for)
+
+
+def tapped(port: P, name: str, cross: Cross) -> P:
+    """Return the port with every call of its methods led through `cross`."""
+    return cast(P, _Tapped(port, name, cross))
+
+
+class _Tapped:
+    def __init__(self, port: object, name: str, cross: Cross) -> None:
+        self._port = port
+        self._name = name
+        self._cross = cross
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        target, label = getattr(self._port, method), f"{self._name}.{method}"
+
+        def call(*args: Any, **options: Any) -> Any:
+            about = args[0].method_id if args and isinstance(args[0], ApiRequest) else label
+            return self._cross(about, lambda: target(*args, **options))
+
+        # Found from now on without coming here.
+        setattr(self, method, call)
+        return call
+
+
+class Fiber:
+    """Work that can be left in the middle and gone on with later. Of the two sides only one ever runs."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.ended = False
+        self._work = work
+        self._go = threading.Semaphore(0)
+        self._back = threading.Semaphore(0)
+        self._error: BaseException | None = None
+        self._abandoned = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def resume(self) -> None:
+        """Let it run until it parks or ends; raises what it raised."""
+        if self._thread.ident is None:
+            self._thread.start()
+        else:
+            self._go.release()
+        self._back.acquire()
+        if self.ended:
+            self._thread.join()
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+
+    def park(self) -> None:
+        """Called by the work itself: go back to whoever resumed it."""
+        self._back.release()
+        self._go.acquire()
+        if self._abandoned:
+            raise Killed("never resumed")
+
+    def abandon(self) -> None:
+        """End parked work by killing it."""
+        self._abandoned = True
+        self.resume()
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:  # noqa: BLE001 - handed over to the resuming side, whatever it is
+            self._error = error
+        self.ended = True
+        self._back.release()

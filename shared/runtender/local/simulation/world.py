@@ -1,0 +1,282 @@
+"""A whole cloud in one process, with the plane in it, under a clock that somebody else holds.
+
+    world = World(seed=7)
+    world.submit()
+    world.run(timedelta(minutes=10))
+    world.settle()
+
+The plane is the real one: handlers, engine, adapters and documents. The simulated services are those of the local cloud,
+called through `requests` without a socket; only the machines are played (`guests`). The world delivers events, lets time
+pass, makes trouble (`weather`) and has every step watched (`rules`). The same seed gives the same world.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+
+from runtender.engine import Engine, Plane
+from runtender.engine.handlers import Handlers
+from runtender.errors import RuntenderError
+from runtender.gcp.compute import RestApi
+from runtender.gcp.storage import StorageObjects
+from runtender.local.compute.events import Booted
+from runtender.local.compute.quotas import Quotas
+from runtender.local.compute.stock import Stock
+from runtender.local.simulation.cloud import COMPUTE, START, STORAGE, WAREHOUSE, Cloud
+from runtender.local.simulation.guests import ORDINARY, Behaviour
+from runtender.local.simulation.invocations import Fate, Fiber, Invocation, Killed, tapped
+from runtender.local.simulation.rules import require
+from runtender.local.simulation.weather import Weather
+from runtender.local.topics import Delivery, push_body
+from runtender.model import Job, Phase
+from runtender.ports import Store
+from runtender.runtimes.gce_vm import GceVm
+from runtender.settings import Settings
+from runtender.wire.events import Event
+
+TICK = timedelta(seconds=60)
+ENVIRONMENT: Mapping[str, str] = {
+    "SF_PROJECT_ID": "p",
+    "SF_CODE_BUCKET": "code",
+    "SF_WAREHOUSE_URI": f"gs://{WAREHOUSE}/warehouse",
+    "SF_COMPUTE_SA": "worker@p.iam.gserviceaccount.com",
+    "SF_SUBNETWORK_URI": "projects/p/regions/us-central1/subnetworks/s",
+    "SF_CONTAINER_IMAGE": "us-docker.pkg.dev/p/r/worker:1",
+    "SF_PACKAGE_URI": "gs://code/worker.zip",
+    "SF_BOOT_LIMIT_S": "600",
+}
+PANEL = "panel.csv"
+CONFIG: Mapping[str, Any] = {
+    "run_name": "flights",
+    "python_runtime": "gce",
+    "data": {"source_table": f"gs://{WAREHOUSE}/{PANEL}"},
+    "models": ["theta"],
+}
+LIMITS: Mapping[str, str] = {"run": "20m", "capacity_wait": "15m"}
+# Enough for a run to use up all its limits, one after the other, and for an orphan to be seen twice.
+_TICKS_TO_REST = 150
+
+
+class PushedEvent:
+    """An event as the framework would hand it over: Pub/Sub's push body, and no attributes of its own."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    def __getitem__(self, key: str) -> Any:
+        raise KeyError(key)
+
+
+class World:
+    """One plane in one cloud. Times are spans from the start; nothing is random but what `seed` draws."""
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        settings: Settings | None = None,
+        weather: Weather | None = None,
+        behaviour: Callable[[Booted], Behaviour] | Behaviour = ORDINARY,
+        store: Store | None = None,
+        stock: Stock | None = None,
+        quotas: Quotas | None = None,
+    ) -> None:
+        self.chance = Random(seed)
+        self.settings = settings or Settings.from_env(ENVIRONMENT)
+        self.weather = weather or Weather()
+        self.cloud = Cloud(
+            self.settings,
+            self.weather,
+            self.chance,
+            behaviour if callable(behaviour) else lambda _booted: behaviour,
+            store=store,
+            stock=stock,
+            quotas=quotas,
+        )
+        self.invocation: Invocation | None = None
+        self.log: list[tuple[datetime, str]] = []
+        self.invocations: list[Invocation] = []
+        self._frozen: set[Fiber] = set()
+        self._next_tick = START + TICK
+        plane = self._plane()
+        handlers = Handlers(plane, Engine(plane, spread=map))
+        self._handlers: Mapping[str, Callable[[Event], None]] = {
+            self.settings.submit_topic: handlers.on_submit,
+            self.settings.marker_topic: handlers.on_marker,
+            self.settings.tick_topic: handlers.on_tick,
+        }
+        self.cloud.write_object(WAREHOUSE, PANEL, b"ts_id,ds,y\n")
+
+    # --- what users do
+
+    def submit(self, config: Mapping[str, Any] = CONFIG, **message: Any) -> None:
+        """Publish a submit message."""
+        self.publish({"config": config, "limits": LIMITS, **message})
+
+    def cancel(self, run_id: str, **message: Any) -> None:
+        """Publish a cancel message."""
+        self.publish({"action": "cancel", "run_id": run_id, **message})
+
+    def publish(self, message: Mapping[str, Any]) -> None:
+        """Publish any message on the submit topic."""
+        self._note(f"user: {message.get('action', 'submit')}")
+        self.cloud.topics.publish(
+            self.settings.submit_topic, json.dumps(message).encode(), {}, self.cloud.clock.time
+        )
+
+    # --- what can be seen
+
+    @property
+    def now(self) -> datetime:
+        """The true time."""
+        return self.cloud.clock.time
+
+    @property
+    def jobs(self) -> list[Job]:
+        """All jobs as last saved, in the order they came."""
+        return list(self.cloud.onlooker.jobs.values())
+
+    @property
+    def job(self) -> Job:
+        """The only job."""
+        (job,) = self.jobs
+        return job
+
+    def due(self) -> list[Delivery]:
+        """Return the events that could be delivered now, longest due first."""
+        found = self.cloud.topics.due(self.now)
+        return [delivery for delivery in found if delivery.subscription.endpoint is not None]
+
+    # --- what happens
+
+    def tick(self) -> None:
+        """Publish a tick."""
+        self.cloud.topics.publish(self.settings.tick_topic, b"tick", {}, self.now)
+
+    def deliver(self, delivery: Delivery, fate: Fate | None = None) -> Invocation:
+        """Hand an event to its handler, and let become of that invocation what fate says."""
+        topic = delivery.subscription.topic
+        begun = self.cloud.topics.begin(delivery, self.now)
+        fate = fate or self.weather.fate(topic)
+        invocation = Invocation(topic, fate, lambda span: self._freeze(fiber, invocation, span))
+        self.invocations.append(invocation)
+        self._note(f"{topic}: delivery {begun.attempt} of {begun.message.id[-6:]}, {fate}")
+        fiber = Fiber(lambda: self._handle(begun))
+        go = fiber.resume if fate.freezes else (lambda: self._handle(begun))
+        self._let(invocation, go)
+        return invocation
+
+    def run(self, span: timedelta) -> None:
+        """Let time pass with all that belongs to it: ticks, and every event as soon as it is due."""
+        end = self.now + span
+        while self.now < end:
+            if self.now >= self._next_tick:
+                self._next_tick += TICK
+                self.tick()
+            if due := self.due():
+                self.deliver(self.weather.pick(due))
+                continue
+            change = self.cloud.topics.next_change() or end
+            self.cloud.pass_time(min(self._next_tick, end, change) - self.now, until_due=True)
+
+    def settle(self) -> None:
+        """End all trouble and see the world come to rest, in time and in order; raises `BrokenRule` otherwise."""
+        self.weather.calm()
+        self.cloud.compute.silence(())
+        for _ in range(_TICKS_TO_REST):
+            if self.is_at_rest():
+                break
+            self.run(TICK)
+        self.cloud.onlooker.check_rest(self.cloud.leftovers())
+        there = {machine.id for machine in self.cloud.machines()}
+        require(self.cloud.strangers <= there, "I6", "a stranger's machine is gone")
+
+    def is_at_rest(self) -> bool:
+        """True when nothing is left to happen but idle ticks."""
+        jobs_done = all(job.phase is Phase.DONE for job in self.jobs)
+        waiting = self._frozen or self.cloud.pending or self.cloud.topics.next_change() is not None
+        return jobs_done and not waiting and not any(self.cloud.leftovers().values())
+
+    def close(self) -> None:
+        """Kill what is still frozen."""
+        for fiber in list(self._frozen):
+            self._frozen.discard(fiber)
+            fiber.abandon()
+
+    def story(self, last: int = 60) -> str:
+        """Return the newest lines of what happened."""
+        return "\n".join(f"{(at - START).total_seconds():9.1f}  {what}" for at, what in self.log[-last:])
+
+    def _plane(self) -> Plane:
+        cloud, settings = self.cloud, self.settings
+        timeout = settings.timing.http_timeout
+        objects = StorageObjects(cloud.session, STORAGE, clock=cloud.clock, timeout=timeout)
+        api = RestApi(cloud.session, f"{COMPUTE}/compute/v1", clock=cloud.clock, timeout=timeout)
+        return Plane(
+            settings=settings,
+            store=tapped(cloud.store, "store", self._cross),
+            objects=tapped(objects, "objects", self._cross),
+            topics=tapped(_Publisher(cloud), "topics", self._cross),
+            clock=cloud.clock,
+            runtimes={"gce": GceVm()},
+            apis={"gce": tapped(api, "api", self._cross)},
+        )
+
+    def _cross(self, name: str, call: Callable[[], Any]) -> Any:
+        self._note(f"  {name}")
+        return call() if self.invocation is None else self.invocation.cross(name, call)
+
+    def _let(self, invocation: Invocation, go: Callable[[], None]) -> None:
+        """Let an invocation run on, with its own clock and memory, until it ends or is frozen."""
+        before = self.invocation
+        self._switch_to(invocation)
+        try:
+            go()
+        finally:
+            self._switch_to(before)
+
+    def _switch_to(self, invocation: Invocation | None) -> None:
+        if self.invocation is not None:
+            self.invocation.fleet_is_whole = self.cloud.fleet_is_whole
+        self.invocation = invocation
+        self.cloud.fleet_is_whole = invocation is None or invocation.fleet_is_whole
+        self.cloud.clock.skew = timedelta() if invocation is None else invocation.fate.skew
+
+    def _handle(self, begun: Delivery) -> None:
+        handler = self._handlers[begun.subscription.topic]
+        try:
+            handler(PushedEvent(push_body(begun, self.settings.project)))
+        except (RuntenderError, Killed) as error:
+            self._note(f"  failed: {type(error).__name__}: {error}")
+            self.cloud.topics.nack(begun.ack_id, self.now)
+        else:
+            self.cloud.topics.ack(begun.ack_id)
+
+    def _freeze(self, fiber: Fiber, invocation: Invocation, span: timedelta) -> None:
+        def thaw(_at: datetime) -> None:
+            if fiber in self._frozen:
+                self._frozen.discard(fiber)
+                self._note(f"{invocation.kind}: goes on after {span}")
+                self._let(invocation, fiber.resume)
+
+        self._note(f"  frozen for {span}")
+        self._frozen.add(fiber)
+        self.cloud.agenda.at(self.now + span, thaw)
+        fiber.park()
+
+    def _note(self, what: str) -> None:
+        self.log.append((self.now, what))
+
+
+class _Publisher:
+    """The publishing side of the plane's topics."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def publish(self, topic: str, body: bytes, attributes: Mapping[str, str]) -> str:
+        return self._cloud.topics.publish(topic, body, attributes, self._cloud.clock.time)
