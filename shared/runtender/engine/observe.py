@@ -5,7 +5,6 @@ A read that fails with anything but 404 is no observation: it is logged, and the
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -17,10 +16,11 @@ from runtender.engine.inputs import split_uri
 from runtender.engine.plane import Plane
 from runtender.errors import Rejected, Retryable
 from runtender.ids import marker_object, marker_prefix
-from runtender.model import Cells, Job, Marker, MarkerStatus, Resource, Summary, Writer
+from runtender.model import Cells, Job, Marker, MarkerStatus, Resource, Writer
 from runtender.observed import MarkerPair, Seen
 from runtender.ports import ApiAnswer, ObjectPage, StoredObject
 from runtender.wire.markers import MAX_MARKER_BYTES, parse_marker
+from runtender.wire.summaries import MAX_SUMMARY_BYTES, parse_summary
 from runtender.worker.layout import CELLS_FOLDER, summary_object
 
 _LOG = logging.getLogger("runtender.engine")
@@ -29,9 +29,6 @@ _UNSEEN: Any = object()
 # A job of hundreds of thousands of series writes a file per some hundred cells; a longer list is no observation.
 _MOST_CELL_FILES = 50_000
 _MOST_PAGES = 20
-_MAX_SUMMARY_BYTES = 64 * 1024
-_MOST_CELLS = 2**53
-_COUNTS = ("n_cells", "n_ok", "n_error")
 _CELL_FILE = re.compile(r"\d{6}-\d{6}\.parquet")
 
 
@@ -154,8 +151,8 @@ class Observer:
         """Read rank 0's summary: the only rank of a single VM. One that is not this nonce's, or not whole, is none."""
         bucket, prefix = split_uri(job.plan.cells_uri)
         name = f"{prefix}/{row.nonce}/{summary_object(0)}"
-        body = self._plane.objects.read(bucket, name, limit=_MAX_SUMMARY_BYTES)
-        return _parse_summary(body, row.nonce) if body else None
+        body = self._plane.objects.read(bucket, name, limit=MAX_SUMMARY_BYTES + 1)
+        return parse_summary(body, row.nonce) if body else None
 
     def _cells(self, job: Job, row: Resource) -> Cells | None:
         bucket, prefix = split_uri(job.plan.cells_uri)
@@ -174,25 +171,6 @@ def _started(stored: StoredObject | None) -> Marker | None:
     if stored is None or not 0 < stored.size <= MAX_MARKER_BYTES:
         return None
     return Marker(status=MarkerStatus.RUNNING, writer=Writer.GUEST, recorded_at=stored.created_at)
-
-
-def _parse_summary(body: bytes, nonce: str) -> Summary | None:
-    try:
-        data = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(data, dict) or data.get("nonce") != nonce:
-        return None
-    counts = {key: count for key in _COUNTS if (count := _count(data.get(key))) is not None}
-    if len(counts) < len(_COUNTS):
-        return None
-    return Summary(**counts, complete=data.get("complete") is True, detail=data)
-
-
-def _count(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST_CELLS:
-        return None
-    return value
 
 
 def _count_cells(page: ObjectPage) -> Cells | None:
