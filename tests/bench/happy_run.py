@@ -281,7 +281,7 @@ def _of(service: str, calls: Mapping[str, int]) -> dict[str, int]:
 
 
 def _listed(calls: Mapping[str, int], per: int = 1) -> str:
-    return ", ".join(f"{call.partition('.')[2]} {times // per}" for call, times in calls.items())
+    return ", ".join(f"{call.removeprefix('compute.')} {times // per}" for call, times in calls.items())
 
 
 if __name__ == "__main__":

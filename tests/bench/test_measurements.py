@@ -31,7 +31,7 @@ def test_a_happy_run_costs_no_more_than_its_aims(happy_run):
 
 def test_an_idle_tick_reads_what_is_due_and_lists_the_fleet(happy_run):
     (tick,) = [one for one in happy_run if one["figure"] == "calls per idle tick"]
-    assert (tick["value"], tick["detail"]) == (2, "read 1, instances.aggregatedList 1")
+    assert (tick["value"], tick["detail"]) == (2, "store.read 1, instances.aggregatedList 1")
 
 
 def test_a_cold_start_is_a_multiple_of_the_framework_alone():
