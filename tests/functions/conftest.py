@@ -31,8 +31,7 @@ from runtender.local.environment import (
     FLIGHTS_OBJECT,
     PROJECT,
     WAREHOUSE_BUCKET,
-    Addresses,
-    plane_environment,
+    plane_settings,
 )
 from runtender.local.http import on_clock, serve
 from runtender.local.objects.core import ObjectsCore
@@ -168,10 +167,16 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
             core.make_bucket(bucket, datetime.now(UTC))
         buckets = stack.enter_context(ObjectServer(core))
         topics = stack.enter_context(TopicsServer(_topics()))
-        at = Addresses(storage=buckets.url, topics=topics.url, compute=compute.url, functions="")
-        for name, value in plane_environment(_SCALE, tmp_path / "store.sqlite", at).items():
+        environment = {
+            **plane_settings(_SCALE),
+            "SF_COMPUTE_ENDPOINT": f"{compute.url}/compute/v1",
+            "SF_PACKAGE_URI": f"gs://{CODE_BUCKET}/worker.zip",
+            "SF_STORE_PATH": str(tmp_path / "store.sqlite"),
+            "SF_TOPICS_ENDPOINT": topics.url,
+            "STORAGE_EMULATOR_HOST": buckets.url,
+        }
+        for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setenv("SF_PACKAGE_URI", f"gs://{CODE_BUCKET}/worker.zip")
         settings = wiring.settings()
         wiring.objects(settings).put(WAREHOUSE_BUCKET, FLIGHTS_OBJECT, b"ts_id,ds,y\n")
         store = SqliteStore(tmp_path / "store.sqlite")

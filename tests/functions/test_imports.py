@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import grpc
+import grpc  # type: ignore[import-untyped]
 import pytest
 from google.cloud.firestore_v1 import types as firestore
 
@@ -60,45 +60,41 @@ NEVER = """
 ONLY_ON_SUBMIT = ["runtender.engine.accept", "runtender.engine.intake", "runtender.forecast.plan"]
 
 
-class EmptyFirestore(grpc.GenericRpcHandler):
-    """Answers reads with nothing found and takes every write."""
+def _empty_firestore() -> Any:
+    """Answers reads with nothing found and takes every write; any other method is UNIMPLEMENTED."""
+    now = datetime.now(UTC)
 
-    def service(self, handler_call_details: Any) -> Any:
-        """Return the handler of a method; None, which is UNIMPLEMENTED, for one that no entry point calls."""
-        match handler_call_details.method.rpartition("/")[2]:
-            case "BatchGetDocuments":
-                return grpc.unary_stream_rpc_method_handler(
-                    lambda request, _: (
-                        firestore.BatchGetDocumentsResponse(missing=name, read_time=datetime.now(UTC))
-                        for name in request.documents
-                    ),
-                    firestore.BatchGetDocumentsRequest.deserialize,
-                    firestore.BatchGetDocumentsResponse.serialize,
-                )
-            case "RunQuery":
-                return grpc.unary_stream_rpc_method_handler(
-                    lambda _request, _: iter([firestore.RunQueryResponse(read_time=datetime.now(UTC))]),
-                    firestore.RunQueryRequest.deserialize,
-                    firestore.RunQueryResponse.serialize,
-                )
-            case "Commit":
-                return grpc.unary_unary_rpc_method_handler(
-                    lambda request, _: firestore.CommitResponse(
-                        write_results=[
-                            firestore.WriteResult(update_time=datetime.now(UTC)) for _ in request.writes
-                        ],
-                        commit_time=datetime.now(UTC),
-                    ),
-                    firestore.CommitRequest.deserialize,
-                    firestore.CommitResponse.serialize,
-                )
-        return None
+    def find_nothing(request: firestore.BatchGetDocumentsRequest, _context: Any):
+        for name in request.documents:
+            yield firestore.BatchGetDocumentsResponse(missing=name, read_time=now)
+
+    def match_nothing(_request: firestore.RunQueryRequest, _context: Any):
+        yield firestore.RunQueryResponse(read_time=now)
+
+    def take(request: firestore.CommitRequest, _context: Any):
+        results = [firestore.WriteResult(update_time=now) for _ in request.writes]
+        return firestore.CommitResponse(write_results=results, commit_time=now)
+
+    methods = {
+        "BatchGetDocuments": grpc.unary_stream_rpc_method_handler(
+            find_nothing,
+            firestore.BatchGetDocumentsRequest.deserialize,
+            firestore.BatchGetDocumentsResponse.serialize,
+        ),
+        "RunQuery": grpc.unary_stream_rpc_method_handler(
+            match_nothing, firestore.RunQueryRequest.deserialize, firestore.RunQueryResponse.serialize
+        ),
+        "Commit": grpc.unary_unary_rpc_method_handler(
+            take, firestore.CommitRequest.deserialize, firestore.CommitResponse.serialize
+        ),
+    }
+    return grpc.method_handlers_generic_handler("google.firestore.v1.Firestore", methods)
 
 
 @pytest.fixture
 def google_plane(cloud, monkeypatch):
     """The environment of a deployed plane; its buckets and machines are the local cloud's."""
-    server = grpc.server(futures.ThreadPoolExecutor(max_workers=4), handlers=[EmptyFirestore()])
+    server = grpc.server(futures.ThreadPoolExecutor(max_workers=4), handlers=[_empty_firestore()])
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     monkeypatch.setenv("SF_BACKEND", "google")
@@ -130,7 +126,7 @@ def loaded_by(google_plane, tmp_path, events):
 
 
 def _serve(source: Path, target: str, request: str) -> set[str]:
-    command = [sys.executable, CHILD, source, target, request]
+    command = [sys.executable, str(CHILD), str(source), target, request]
     child = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert child.returncode == 0, child.stderr
     *log, answer = child.stdout.splitlines()
