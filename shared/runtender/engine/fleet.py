@@ -17,7 +17,7 @@ from runtender.errors import Conflict
 from runtender.model import Job, Phase, Resource, ResourceState
 from runtender.observed import LiveState, Present
 from runtender.ports import Create, Runtime, Sighted
-from runtender.wire.documents import SCHEMA, job_from_document
+from runtender.wire.documents import SCHEMA, Unreadable, job_from_document
 
 _LOG = logging.getLogger("runtender.fleet")
 
@@ -128,7 +128,11 @@ def _seen_before(plane: Plane, worker: Sighted) -> bool:
 
 def _job_of(plane: Plane, worker: Sighted) -> Job | None:
     found = plane.store.find("jobs", where={"key": worker.sight.key}, limit=1) if worker.sight.key else []
-    return job_from_document(found[0].data) if found else None
+    try:
+        return job_from_document(found[0].data) if found else None
+    except Unreadable as error:
+        _LOG.error("a worker whose job cannot be read", extra={"instance": worker.name, "error": str(error)})
+        return None
 
 
 def _row_of(plane: Plane, runtime: Runtime, worker: Sighted) -> Resource:

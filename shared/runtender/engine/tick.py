@@ -18,19 +18,25 @@ class Watchdog:
 
     def tick(self) -> int:
         """Run one tick within its budget; return how many jobs were looked at."""
-        looked = self._step_due()
-        for runtime in self._plane.runtimes.values():
-            fleet = read_fleet(self._plane, runtime)
-            accused = suspects(self._plane, fleet) - looked
-            self._engine.step_all(sorted(accused), thorough=True)
-            looked |= accused
-            sweep(self._plane, runtime, fleet)
+        looked: set[str] = set()
+        try:
+            self._step_due(looked)
+        finally:
+            # A job that trips over a bug of ours must not keep the others from being found.
+            self._read_fleets(looked)
         return len(looked)
 
-    def _step_due(self) -> set[str]:
+    def _read_fleets(self, looked: set[str]) -> None:
+        for runtime in self._plane.runtimes.values():
+            fleet = read_fleet(self._plane, runtime)
+            sweep(self._plane, runtime, fleet)
+            accused = suspects(self._plane, fleet) - looked
+            looked |= accused
+            self._engine.step_all(sorted(accused), thorough=True)
+
+    def _step_due(self, looked: set[str]) -> None:
         clock, timing = self._plane.clock, self._plane.settings.timing
         end = clock.now() + timing.tick_budget
-        looked: set[str] = set()
         while clock.now() < end:
             due = self._plane.store.due(clock.now(), _DUE_AT_ONCE)
             fresh = [key for key in due if key not in looked]
@@ -39,4 +45,3 @@ class Watchdog:
             self._engine.step_all(fresh, wait=min(timing.provision_wait, end - clock.now()))
             if not fresh or len(due) < _DUE_AT_ONCE:
                 break
-        return looked

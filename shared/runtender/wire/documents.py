@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-from runtender.errors import Retryable
+from runtender.errors import Retryable, RuntenderError
 from runtender.model import Job, Run
 from runtender.ports import Create, Snapshot, Update, Write
 from runtender.wire.codec import decode, encode
+
+T = TypeVar("T")
 
 SCHEMA = 1
 HISTORY_KEPT = 100
@@ -22,6 +24,10 @@ LEDGER_KEPT = 200
 _SPILL = 50
 # Settled documents are removed by the database's own TTL policy on this field after this long.
 _SPILL_EXPIRY = timedelta(days=400)
+
+
+class Unreadable(RuntenderError):
+    """A stored document is not what it should be: somebody else's hand, or a bug. It is left as it is."""
 
 
 def run_path(run_id: str) -> str:
@@ -50,7 +56,7 @@ def job_to_document(job: Job) -> dict[str, Any]:
 def job_from_document(data: Mapping[str, Any]) -> Job:
     """Read a job; `Retryable` when a newer schema wrote it (an older plane must not touch it)."""
     _check_schema(data, f"job {data.get('job_key')!r}")
-    return decode(Job, {"wake_at": None, **data})
+    return _decoded(Job, {"wake_at": None, **data}, f"job {data.get('job_key')!r}")
 
 
 def run_to_document(run: Run) -> dict[str, Any]:
@@ -61,7 +67,7 @@ def run_to_document(run: Run) -> dict[str, Any]:
 def run_from_document(data: Mapping[str, Any]) -> Run:
     """Read a run header; `Retryable` when a newer schema wrote it."""
     _check_schema(data, f"run {data.get('run_id')!r}")
-    return decode(Run, data)
+    return _decoded(Run, data, f"run {data.get('run_id')!r}")
 
 
 def job_update(job: Job, before: Snapshot, now: datetime) -> list[Write]:
@@ -96,6 +102,13 @@ def _spill(job: Job, now: datetime) -> tuple[Job, list[Write]]:
         else:
             job = replace(job, walk=replace(job.walk, ledger=job.walk.ledger[_SPILL:]))
     return job, writes
+
+
+def _decoded(kind: type[T], data: Mapping[str, Any], what: str) -> T:
+    try:
+        return decode(kind, data)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise Unreadable(f"the document of {what} is not one ({error!r}); mend or delete it") from error
 
 
 def _check_schema(data: Mapping[str, Any], what: str) -> None:

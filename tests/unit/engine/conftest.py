@@ -74,6 +74,8 @@ class SentTopics:
 class World:
     """The plane and its surroundings."""
 
+    config = CONFIG
+
     def __init__(self) -> None:
         self.clock = ToldClock()
         self.compute = ComputeCore(project="p")
