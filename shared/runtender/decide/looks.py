@@ -20,7 +20,7 @@ from runtender.decide.decision import (
 )
 from runtender.decide.endings import is_disarmed, is_missing, is_overdue, stopped_early, summary_decides
 from runtender.model import Job, Phase, Resource, ResourceState, SubmitKind
-from runtender.observed import Absent, MarkerPair, Present, Seen
+from runtender.observed import MarkerPair, Present, Seen
 
 
 def wanted(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
@@ -29,7 +29,7 @@ def wanted(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
     if row is None or is_at_rest(job):
         return ()
     if is_settled(job):
-        return _teardown(row, seen, ctx)
+        return _teardown(job, row, seen, ctx)
     if may_have_worker(row) and row.nonce not in seen.markers:
         return (Look(LookKind.MARKERS, row.nonce),)
     pair = seen.markers.get(row.nonce, MarkerPair())
@@ -37,7 +37,7 @@ def wanted(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
         needed = summary_decides(job, pair.terminal)
         return _unseen(seen, Look(LookKind.SUMMARY, row.nonce)) if needed else ()
     if abandoned(row):
-        return _teardown(row, seen, ctx)
+        return _teardown(job, row, seen, ctx)
     if row.state is ResourceState.INTENDED:
         return _unseen(seen, Look(LookKind.SIGHT, row.nonce)) if _hold_passed(row, ctx.now) else ()
     return _alive(job, row, pair, seen, ctx)
@@ -77,7 +77,7 @@ def _after_loss(job: Job, row: Resource, seen: Seen) -> list[Look]:
     return [Look(kind, row.nonce) for kind in kinds]
 
 
-def _teardown(row: Resource, seen: Seen, ctx: Context) -> tuple[Look, ...]:
+def _teardown(job: Job, row: Resource, seen: Seen, ctx: Context) -> tuple[Look, ...]:
     """Ask of a placement that is to go: is it there, and is anything left that it covers."""
     if not ctx.holds(row) or (row.until is not None and row.until > ctx.now):
         return ()
@@ -85,9 +85,9 @@ def _teardown(row: Resource, seen: Seen, ctx: Context) -> tuple[Look, ...]:
         return (Look(LookKind.OPERATION, row.nonce),)
     if row.nonce not in seen.sights:
         return (Look(LookKind.SIGHT, row.nonce),)
-    if isinstance(seen.sights[row.nonce], Absent) and not row.refused:
-        return _unseen(seen, Look(LookKind.REMAINS, row.nonce))
-    return ()
+    sight = seen.sights[row.nonce]
+    ours = isinstance(sight, Present) and ctx.owns(sight, job)
+    return () if ours or row.refused else _unseen(seen, Look(LookKind.REMAINS, row.nonce))
 
 
 def _unseen(seen: Seen, *looks: Look) -> tuple[Look, ...]:

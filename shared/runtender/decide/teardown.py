@@ -34,7 +34,7 @@ def tear_down(job: Job, row: Resource | None, seen: Seen, ctx: Context) -> Decis
     if remains:
         effects: tuple[Effect, ...] = () if _just_deleted(row, ctx) else (SendDeleteRemains(row.nonce),)
         return Decision(job=job, effects=effects)
-    if remains is None and isinstance(sight, Absent) and not row.refused:
+    if remains is None and not row.refused:
         return Decision(job=job)
     if _may_still_land(row, sight, ctx):
         # A stranger's machine of the name is no reason to delete anything, only to wait.

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from runtender.decide import SendDelete, SendDeleteRemains, decide, record_delete, wanted
+from runtender.decide import Look, LookKind, SendDelete, SendDeleteRemains, decide, record_delete, wanted
 from runtender.model import CleanupState, Outcome, Phase, Reason, ResourceState
 from runtender.observed import Absent, DeleteAnswer, LiveState, OperationSeen, Seen
 
@@ -70,12 +70,24 @@ def test_an_unanswered_create_is_gone_only_after_delete_and_grace(a):
     assert decide(deleted, absent, a.ctx(50 + 180)).job.phase is Phase.DONE
 
 
+def test_a_stranger_at_the_name_does_not_hide_the_disk_that_was_left(a):
+    job = stopping(a, delete_sent_at=a.at(0))
+    nonce = job.resources[0].nonce
+    stranger = replace(a.sight(job.resources[0]), nonce="", key="", plane="")
+    assert wanted(job, seen(job, stranger), a.ctx(100)) == (Look(LookKind.REMAINS, nonce),)
+    assert decide(job, seen(job, stranger), a.ctx(100)).job.phase is Phase.STOPPING
+    disk_there = decide(job, seen(job, stranger, remains={nonce: ("disk",)}), a.ctx(100))
+    assert disk_there.effects == (SendDeleteRemains(nonce),)
+    assert decide(job, seen(job, stranger, remains={nonce: ()}), a.ctx(100)).job.phase is Phase.DONE
+
+
 def test_a_stranger_at_the_name_of_an_unanswered_create_is_waited_past_and_never_deleted(a):
     job = stopping(a, created_at=None, confirmed_at=None, target_id=None, sent_at=a.at(50))
     stranger = replace(a.sight(job.resources[0]), nonce="", key="", plane="")
-    assert decide(job, seen(job, stranger), a.ctx(60)).effects == ()
-    assert decide(job, seen(job, stranger), a.ctx(60)).job.phase is Phase.STOPPING
-    late = decide(job, seen(job, stranger), a.ctx(50 + 180))
+    there = seen(job, stranger, remains={job.resources[0].nonce: ()})
+    assert decide(job, there, a.ctx(60)).effects == ()
+    assert decide(job, there, a.ctx(60)).job.phase is Phase.STOPPING
+    late = decide(job, there, a.ctx(50 + 180))
     assert (late.effects, late.job.phase) == ((), Phase.DONE)
 
 
