@@ -11,8 +11,7 @@ from random import Random
 import requests
 
 from runtender.local.compute.agenda import Agenda
-from runtender.local.compute.disks import Disk
-from runtender.local.compute.events import Booted, Event, Removed
+from runtender.local.compute.events import Booted, Event
 from runtender.local.compute.instances import Instance
 from runtender.local.compute.quotas import Quotas
 from runtender.local.compute.stock import Stock
@@ -82,9 +81,9 @@ class Cloud:
         self.session.trust_env = False
         self.session.mount(STORAGE, CoreAdapter(self.objects.handle, self.clock.true_time))
         self.session.mount(COMPUTE, CoreAdapter(self._compute, self.clock.true_time))
+        self.log: list[tuple[datetime, str]] = []
         self._undisturbed = False
         self._numbers = count()
-        self._disks_left: dict[str, Disk] = {}
         self._make_buckets()
 
     # --- time
@@ -123,8 +122,7 @@ class Cloud:
                 self._tell(event)
 
     def _tell(self, event: Event) -> None:
-        if isinstance(event, Removed) and event.instance_id in self._disks_left:
-            self.compute.leave(self._disks_left.pop(event.instance_id))
+        self.note(f"machine {event.instance_id[-3:]}: {type(event).__name__}")
         if isinstance(event, Booted) and "startup-script" not in event.metadata:
             self.strangers.add(event.instance_id)
         else:
@@ -209,12 +207,6 @@ class Cloud:
         path = f"/compute/v1/projects/{self.settings.project}/zones/{zone}/instances"
         self._quietly(HttpRequest(method="POST", path=path, body=json.dumps(body).encode()))
 
-    def keep_disk(self, machine: Instance) -> None:
-        """Let the machine's disk stay when it goes."""
-        disk = self.compute.disk_of(machine)
-        if disk is not None:
-            self._disks_left[machine.id] = disk
-
     def delete_by_hand(self, machine: Instance) -> None:
         """Let a person delete a machine."""
         order = machine.order
@@ -227,6 +219,10 @@ class Cloud:
         ours = tuple(one.order.name for one in self.machines() if one.order.labels)
         disks = tuple(name for name in left.disks if not name.startswith(STRANGER))
         return {"instances": ours, "disks": disks, "operations": left.operations}
+
+    def note(self, what: str) -> None:
+        """Write a line into the log."""
+        self.log.append((self.clock.time, what))
 
     # --- weather
 
@@ -263,6 +259,7 @@ class Cloud:
         mishap = self.weather.call(method, request, of_worker=by_worker)
         if mishap is None:
             return None
+        self.note(f"    {method} by {'worker' if by_worker else 'plane'}: {mishap}")
         if mishap.late:
             late(request, mishap)
         return Fault(answer=mishap.answer, applied=mishap.applied and not mishap.late)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any, TypeVar, cast
 
@@ -37,6 +37,10 @@ class Fate:
     after: str = ""
     freeze_for: timedelta = timedelta()
     skew: timedelta = timedelta()
+
+    def __str__(self) -> str:
+        told = ((field, getattr(self, field.name)) for field in fields(self))
+        return ", ".join(f"{field.name} {value}" for field, value in told if value != field.default)
 
     @property
     def freezes(self) -> bool:

@@ -44,6 +44,10 @@ class Mishap:
     applied: bool = False
     late: timedelta = _NO_TIME
 
+    def __str__(self) -> str:
+        taken = f", applied {self.late or 'at once'}" if self.applied else ""
+        return f"{self.answer.status or 'no answer'}{taken}"
+
 
 class CommitFault(StrEnum):
     """How a commit goes wrong. A client that repeats a commit which went through hears of a conflict with itself."""

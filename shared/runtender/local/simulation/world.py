@@ -98,7 +98,6 @@ class World:
             quotas=quotas,
         )
         self.invocation: Invocation | None = None
-        self.log: list[tuple[datetime, str]] = []
         self.invocations: list[Invocation] = []
         self._frozen: set[Fiber] = set()
         self._next_tick = START + TICK
@@ -123,7 +122,7 @@ class World:
 
     def publish(self, message: Mapping[str, Any]) -> None:
         """Publish any message on the submit topic."""
-        self._note(f"user: {message.get('action', 'submit')}")
+        self.cloud.note(f"user: {message.get('action', 'submit')}")
         self.cloud.topics.publish(
             self.settings.submit_topic, json.dumps(message).encode(), {}, self.cloud.clock.time
         )
@@ -164,7 +163,7 @@ class World:
         fate = fate or self.weather.fate(topic)
         invocation = Invocation(topic, fate, lambda span: self._freeze(fiber, invocation, span))
         self.invocations.append(invocation)
-        self._note(f"{topic}: delivery {begun.attempt} of {begun.message.id[-6:]}, {fate}")
+        self.cloud.note(f"{topic} {begun.message.id[-9:]}, delivery {begun.attempt} {fate}")
         fiber = Fiber(lambda: self._handle(begun))
         go = fiber.resume if fate.freezes else (lambda: self._handle(begun))
         self._let(invocation, go)
@@ -209,7 +208,8 @@ class World:
 
     def story(self, last: int = 60) -> str:
         """Return the newest lines of what happened."""
-        return "\n".join(f"{(at - START).total_seconds():9.1f}  {what}" for at, what in self.log[-last:])
+        lines = ((at - START, what) for at, what in self.cloud.log[-last:])
+        return "\n".join(f"{span.total_seconds():9.1f}  {what}" for span, what in lines)
 
     def _plane(self) -> Plane:
         cloud, settings = self.cloud, self.settings
@@ -227,7 +227,7 @@ class World:
         )
 
     def _cross(self, name: str, call: Callable[[], Any]) -> Any:
-        self._note(f"  {name}")
+        self.cloud.note(f"  {name}")
         return call() if self.invocation is None else self.invocation.cross(name, call)
 
     def _let(self, invocation: Invocation, go: Callable[[], None]) -> None:
@@ -251,7 +251,7 @@ class World:
         try:
             handler(PushedEvent(push_body(begun, self.settings.project)))
         except (RuntenderError, Killed) as error:
-            self._note(f"  failed: {type(error).__name__}: {error}")
+            self.cloud.note(f"  failed: {type(error).__name__}: {error}")
             self.cloud.topics.nack(begun.ack_id, self.now)
         else:
             self.cloud.topics.ack(begun.ack_id)
@@ -260,16 +260,13 @@ class World:
         def thaw(_at: datetime) -> None:
             if fiber in self._frozen:
                 self._frozen.discard(fiber)
-                self._note(f"{invocation.kind}: goes on after {span}")
+                self.cloud.note(f"{invocation.kind}: goes on after {span}")
                 self._let(invocation, fiber.resume)
 
-        self._note(f"  frozen for {span}")
+        self.cloud.note(f"  frozen for {span}")
         self._frozen.add(fiber)
         self.cloud.agenda.at(self.now + span, thaw)
         fiber.park()
-
-    def _note(self, what: str) -> None:
-        self.log.append((self.now, what))
 
 
 class _Publisher:

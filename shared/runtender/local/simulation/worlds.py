@@ -146,7 +146,7 @@ class _Story:
             lambda: cloud.compute.preempt(zone, name, now),
             lambda: cloud.compute.host_error(zone, name, now),
             lambda: cloud.machines_run.reboot(machine.id, now),
-            lambda: cloud.keep_disk(machine),
+            lambda: cloud.compute.keep_disk(machine),
         )
         by_hand = () if machine.id in cloud.strangers else (lambda: cloud.delete_by_hand(machine),)
         self.chance.choice((*blows, *by_hand))()
