@@ -7,7 +7,7 @@ between pass and returns what happened to machines; a served cloud drives it wit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -108,6 +108,10 @@ class ComputeCore:
         """Let the host of a running machine fail; False when there is none."""
         return self._strike(zone, name, now, self._state.machines.host_error)
 
+    def lose(self, zone: str, name: str, now: datetime) -> bool:
+        """Let a running machine vanish without a record of it; False when there is none."""
+        return self._strike(zone, name, now, self._state.machines.lose)
+
     def silence(self, zones: Iterable[str]) -> None:
         """Let these zones, and no others, be missing from lists over the project."""
         self._state.unreachable = frozenset(zones)
@@ -116,12 +120,21 @@ class ComputeCore:
         """Return how often each method was called."""
         return dict(self._counts)
 
-    def leftovers(self) -> Leftovers:
-        """Return what is still there."""
+    def machines(self) -> tuple[Instance, ...]:
+        """Return the machines that are there, as they are and not as calls show them."""
+        return self._state.machines.instances
+
+    def inserted(self) -> tuple[str, ...]:
+        """Return the ids of all machines whose insert was ever accepted, in order, whatever the caller heard."""
+        return tuple(one.target_id for one in self._state.operations if one.type == "insert")
+
+    def leftovers(self, apart_from: Container[str] = ()) -> Leftovers:
+        """Return what is still there, apart from machines of these ids and their disks."""
         state = self._state
+        spared = {machine.order.path for machine in self.machines() if machine.id in apart_from}
         return Leftovers(
-            instances=tuple(order.name for order in state.orders()),
-            disks=tuple(disk.name for disk in state.disks),
+            instances=tuple(order.name for order in state.orders() if order.path not in spared),
+            disks=tuple(disk.name for disk in state.disks if disk.user not in spared),
             operations=tuple(operation.name for operation in state.operations if operation.ended_at is None),
         )
 

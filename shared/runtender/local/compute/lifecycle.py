@@ -109,6 +109,11 @@ class Lifecycle:
             again = self._move(self._instances[instance.id], status=Status.STAGING, stop=None)
             self._later(again, now + self._timings.stage, self._boot)
 
+    def lose(self, instance: Instance, now: datetime) -> None:
+        """Let a machine be gone, with its disk, and no operation tell of it."""
+        self._events.append(Halted(instance_id=instance.id))
+        self._remove(instance, now)
+
     def guest_off(self, instance_id: str, boot: int, now: datetime) -> None:
         """Learn from whoever runs the machine that it has switched itself off, asked to or not."""
         instance = self._instances.get(instance_id)

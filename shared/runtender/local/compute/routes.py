@@ -29,6 +29,9 @@ _ROUTES: Mapping[str, tuple[str, str]] = {
     "compute.disks.get": ("GET", "projects/{project}/zones/{zone}/disks/{name}"),
     "compute.disks.delete": ("DELETE", "projects/{project}/zones/{zone}/disks/{name}"),
 }
+METHODS = tuple(_ROUTES)
+"""The ids of the methods that are simulated."""
+
 _PATTERNS = tuple(
     (method_id, verb, tuple(f"{BASE}/{pattern}".split("/"))) for method_id, (verb, pattern) in _ROUTES.items()
 )

@@ -8,13 +8,14 @@ with ComputeServer(core, authority) as server:
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import AbstractContextManager
 from datetime import datetime
 from types import TracebackType
 
 from runtender.local.compute.core import ComputeCore, Leftovers
 from runtender.local.compute.events import Event
+from runtender.local.compute.instances import Instance
 from runtender.local.http import LocalAuthority, on_clock, serve, utc_now
 
 _PULSE_S = 0.02
@@ -37,9 +38,10 @@ class ComputeServer(AbstractContextManager["ComputeServer"]):
         self._gate = threading.Lock()
         self._closed = threading.Event()
         self._pulse: threading.Thread | None = None
-        handler = on_clock(core.handle, now, self._gate)
-        self._plain = serve(handler, port=port)
-        self._tls = serve(handler, tls=authority)
+        self.handle = on_clock(core.handle, now, self._gate)
+        """Answer one request of this process, in its turn among those from outside."""
+        self._plain = serve(self.handle, port=port)
+        self._tls = serve(self.handle, tls=authority)
         self.url = self._plain.url
         self.port = self._plain.port
         self.tls_port = self._tls.port
@@ -69,15 +71,30 @@ class ComputeServer(AbstractContextManager["ComputeServer"]):
         with self._gate:
             return self._core.host_error(zone, name, self._now())
 
+    def lose(self, zone: str, name: str) -> bool:
+        """Let a running machine vanish without a record of it; False when there is none."""
+        with self._gate:
+            return self._core.lose(zone, name, self._now())
+
+    def machines(self) -> tuple[Instance, ...]:
+        """Return the machines that are there."""
+        with self._gate:
+            return self._core.machines()
+
+    def inserted(self) -> tuple[str, ...]:
+        """Return the ids of all machines whose insert was ever accepted, in order."""
+        with self._gate:
+            return self._core.inserted()
+
     def counts(self) -> dict[str, int]:
         """Return the calls so far by API method."""
         with self._gate:
             return self._core.counts()
 
-    def leftovers(self) -> Leftovers:
-        """Return what is still there."""
+    def leftovers(self, apart_from: Container[str] = ()) -> Leftovers:
+        """Return what is still there, apart from machines of these ids and their disks."""
         with self._gate:
-            return self._core.leftovers()
+            return self._core.leftovers(apart_from)
 
     def close(self) -> None:
         """Let no more time pass and stop answering. Machines that run are the runner's to end."""

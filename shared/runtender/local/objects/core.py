@@ -32,6 +32,16 @@ from runtender.local.objects.resumable import Sessions
 from runtender.local.objects.uploads import Upload, metadata_of, multipart_upload, plain_upload
 from runtender.local.objects.versions import Bucket, Notification, ObjectVersion
 
+METHODS = (
+    "storage.buckets.get",
+    "storage.buckets.insert",
+    "storage.objects.delete",
+    "storage.objects.get",
+    "storage.objects.insert",
+    "storage.objects.list",
+)
+"""The ids of the methods that are simulated."""
+
 Publish = Callable[[str, bytes, Mapping[str, str], datetime], object]
 """Takes a topic, a body, attributes and the moment, like `TopicsCore.publish`."""
 

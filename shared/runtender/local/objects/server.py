@@ -25,9 +25,10 @@ class ObjectServer(AbstractContextManager["ObjectServer"]):
     ) -> None:
         self._core = core
         self._gate = threading.Lock()
-        handler = on_clock(core.handle, now, self._gate)
-        self._plain = serve(handler, port=port)
-        self._tls = serve(handler, tls=authority) if authority is not None else None
+        self.handle = on_clock(core.handle, now, self._gate)
+        """Answer one request of this process, in its turn among those from outside."""
+        self._plain = serve(self.handle, port=port)
+        self._tls = serve(self.handle, tls=authority) if authority is not None else None
         self.url = self._plain.url
         self.port = self._plain.port
         self.tls_port = self._tls.port if self._tls is not None else None

@@ -19,6 +19,13 @@ from runtender.local.topics.core import (
 )
 from runtender.local.topics.messages import Delivery
 
+_PUBLISH, _PULL, _ACKNOWLEDGE = METHODS = (
+    "pubsub.topics.publish",
+    "pubsub.subscriptions.pull",
+    "pubsub.subscriptions.acknowledge",
+)
+"""The ids of the methods that are simulated."""
+
 # As Pub/Sub's own limit of one publish request.
 _MAX_REQUEST_BYTES = MAX_MESSAGE_BYTES * 4 // 3 + 1_000_000
 _MOST_PULLED = 1000
@@ -34,9 +41,9 @@ class TopicsApi:
         self._core = core
         self._faults = faults
         self._methods = {
-            "topics:publish": ("pubsub.topics.publish", self._publish),
-            "subscriptions:pull": ("pubsub.subscriptions.pull", self._pull),
-            "subscriptions:acknowledge": ("pubsub.subscriptions.acknowledge", self._acknowledge),
+            "topics:publish": (_PUBLISH, self._publish),
+            "subscriptions:pull": (_PULL, self._pull),
+            "subscriptions:acknowledge": (_ACKNOWLEDGE, self._acknowledge),
         }
 
     def handle(self, request: HttpRequest, now: datetime) -> HttpResponse:

@@ -6,11 +6,13 @@ lives by a pipe from here: should this process die, whatever way, the pipe ends 
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +21,7 @@ from typing import Protocol, assert_never
 from runtender.local.compute.events import Booted, Event, Halted, Removed, Stopping, StopReason
 from runtender.local.errors import LocalCloudError
 from runtender.local.http import RunningServer, serve
+from runtender.local.vm.docker.containers import all_containers
 from runtender.local.vm.guest import Network, WorkerEnvironment, fit_out, machine_command, machine_environment
 from runtender.local.vm.layout import MachineHome
 from runtender.local.vm.metadata import MetadataServer
@@ -82,9 +85,22 @@ class VmRunner:
             case _:
                 assert_never(event)
 
-    def processes(self) -> int:
-        """Count the processes of all machines that are up."""
-        return sum(machine.processes() for machine in tuple(self._machines.values()))
+    def processes(self, apart_from: Container[str] = ()) -> int:
+        """Count the processes of all machines that are up, apart from those of these ids."""
+        machines = tuple(self._machines.items())
+        return sum(machine.processes() for instance_id, machine in machines if instance_id not in apart_from)
+
+    def signal_script(self, instance_id: str, number: int) -> None:
+        """Send a signal to the shell that runs a machine's startup script, and to nobody else."""
+        if machine := self._machines.get(instance_id):
+            with suppress(OSError, ValueError):
+                os.kill(int(machine.home.script_pid.read_text(encoding="utf-8")), number)
+
+    def end_containers(self, instance_id: str, exit_code: int, *, out_of_memory: bool) -> None:
+        """End what runs on a machine as if by itself, with this code."""
+        if machine := self._machines.get(instance_id):
+            for container in all_containers(machine.home):
+                container.end(exit_code, out_of_memory=out_of_memory)
 
     def close(self) -> None:
         """End all machines at once and remove their folders."""

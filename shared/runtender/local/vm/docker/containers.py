@@ -95,6 +95,19 @@ class Container:
             else:
                 os.kill(state.Pid, number)
 
+    def end(self, exit_code: int, *, out_of_memory: bool) -> None:
+        """Let it end with a code of the caller's choice instead of its own."""
+        (self.folder / "end.json").write_text(json.dumps([exit_code, out_of_memory]), encoding="utf-8")
+        self.signal(signal.SIGKILL)
+
+    def end_of(self, exit_code: int) -> tuple[int, bool]:
+        """Return the code it is taken to have ended with, and whether memory ran out, when it ended with `exit_code`."""
+        try:
+            code, out_of_memory = json.loads((self.folder / "end.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return exit_code, False
+        return int(code), bool(out_of_memory)
+
     def wait(self, seconds: float | None = None) -> State | None:
         """Wait until it has ended; None when it has not within `seconds`."""
         deadline = None if seconds is None else time.monotonic() + seconds

@@ -48,11 +48,19 @@ def main(home: MachineHome, container: Container, started: IO[str]) -> None:
     _attend(home, container, process)
     # Has it not ended, the machine is gone. Its status is read before anything else reaps it.
     process.kill()
-    code = exit_code(process.wait())
+    code, out_of_memory = container.end_of(exit_code(process.wait()))
     # The main process is the container: with it goes whatever it left behind.
     end_descendants()
     container.save(
-        replace(running, Status="exited", Running=False, Pid=0, ExitCode=code, FinishedAt=timestamp())
+        replace(
+            running,
+            Status="exited",
+            Running=False,
+            Pid=0,
+            ExitCode=code,
+            OOMKilled=out_of_memory,
+            FinishedAt=timestamp(),
+        )
     )
 
 
