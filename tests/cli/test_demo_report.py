@@ -6,7 +6,7 @@ from io import StringIO
 
 import pytest
 
-from runtender.cli.demo_report import demo_exit, demo_parts
+from runtender.cli.demo_report import demo_exit, demo_parts, unmet
 from runtender.cli.output import render
 
 
@@ -83,7 +83,41 @@ def test_what_is_left_over_is_named():
     assert lines_of(a_demo(instances=1, processes=2))[-1] == "Leftovers: 1 instances, 2 processes"
 
 
+def a_scenario(outcome: str, *, met: bool):
+    expectation = {"what": "outcome", "expected": "FAILED", "found": outcome, "met": met}
+    return {**a_demo(outcome), "scenario": "preempted", "expectations": [expectation]}
+
+
+@pytest.mark.parametrize(
+    ("document", "line"),
+    [(a_scenario("FAILED", met=True), "met"), (a_scenario("SUCCEEDED", met=False), "not met: SUCCEEDED")],
+    ids=["met", "not met"],
+)
+def test_each_expectation_is_shown_as_met_or_not(document, line):
+    assert lines_of(document)[-4:-1] == [
+        "As the scenario expects it",
+        "WHAT EXPECTED FOUND",
+        f"outcome FAILED {line}",
+    ]
+
+
+def test_what_did_not_come_as_expected_is_said_in_a_sentence():
+    assert unmet(a_scenario("FAILED", met=True)) == []
+    assert unmet(a_scenario("SUCCEEDED", met=False)) == [
+        "not as scenario preempted expects: outcome is SUCCEEDED, not FAILED"
+    ]
+
+
+def test_the_reason_of_a_jobs_end_stands_beside_it():
+    document = a_demo("FAILED")
+    document["runs"][0]["jobs"][0]["reason"] = "Preempted"
+    assert "statistical gce FAILED (Preempted) 12s 31s 45s" in lines_of(document)
+
+
 _ENDS = {
+    "failed, as expected": (a_scenario("FAILED", met=True), 3),
+    "succeeded, and was not to": (a_scenario("SUCCEEDED", met=False), 1),
+    "failed in another way than expected": (a_scenario("FAILED", met=False), 1),
     "succeeded": (a_demo(), 0),
     "something left": (a_demo(disks=1), 1),
     "failed": (a_demo("FAILED"), 3),

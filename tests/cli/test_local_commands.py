@@ -57,3 +57,11 @@ def test_a_local_cloud_is_not_started_with_wrong_options(runtender, verb, option
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert not (tmp_path / ".runtender").exists()
+
+
+def test_the_shipped_scenarios_can_be_listed(runtender, tmp_path):
+    listed = json.loads(runtender("local", "demo", "--list-scenarios", "--format", "json").stdout)
+
+    assert {"name", "description"} == set(listed["scenarios"][0])
+    assert "preempted-mid-run" in runtender("local", "demo", "--list-scenarios").stdout
+    assert not (tmp_path / ".runtender").exists()

@@ -16,10 +16,24 @@ Document = Mapping[str, Any]
 
 
 def demo_exit(document: Document) -> Exit:
-    """Return the exit code of a demo: its first run that did not succeed, else 1 if something is left over."""
+    """Return the exit code of a demo: its first run that did not succeed, else 1 if something is left over.
+
+    But 1 wherever something did not come as its scenario expects it.
+    """
+    if unmet(document):
+        return Exit.ERROR
     ends = [exit_for(Outcome(run["outcome"])) for run in document["runs"]]
     left = Exit.ERROR if any(document["leftovers"].values()) else Exit.OK
     return next((end for end in ends if end is not Exit.OK), left)
+
+
+def unmet(document: Document) -> list[str]:
+    """Say in a sentence each what did not come as the scenario expects it."""
+    return [
+        f"not as scenario {document['scenario']} expects: {each['what']} is {each['found']}, not {each['expected']}"
+        for each in document.get("expectations", ())
+        if not each["met"]
+    ]
 
 
 def demo_parts(document: Document) -> Iterator[RenderableType]:
@@ -33,6 +47,7 @@ def demo_parts(document: Document) -> Iterator[RenderableType]:
     yield from _counts("Events handled", document.get("events", {}))
     yield from _counts("Google API calls", document.get("calls", {}))
     yield from _costs(document)
+    yield from _expectations(document.get("expectations", ()))
     left = ", ".join(f"{count} {kind}" for kind, count in document["leftovers"].items() if count)
     yield heading(f"Leftovers: {left or 'none'}")
 
@@ -43,7 +58,7 @@ def _jobs(jobs: Sequence[Document]) -> Iterator[RenderableType]:
         (
             job.get("family", ""),
             job["runtime"],
-            job.get("outcome") or "",
+            _end(job),
             *(span(took.get(name)) for name in ("provision_s", "execute_s", "total_wall_s")),
         )
         for job, took in zip(jobs, phases, strict=True)
@@ -51,6 +66,11 @@ def _jobs(jobs: Sequence[Document]) -> Iterator[RenderableType]:
     yield heading("Jobs")
     columns = ("FAMILY", "RUNTIME", "OUTCOME", "PROVISION", "EXECUTE", "TOTAL")
     yield table(columns, rows, numbers=columns[3:])
+
+
+def _end(job: Document) -> str:
+    outcome, reason = job.get("outcome") or "", job.get("reason")
+    return f"{outcome} ({reason})" if reason else outcome
 
 
 def _placements(jobs: Sequence[Document]) -> Iterator[RenderableType]:
@@ -71,6 +91,16 @@ def _forecast(forecast: Document) -> Iterator[RenderableType]:
         scores["seasonal naive"] = forecast["baseline"]
     rows = [(name, _score(score.get("mase")), _score(score.get("smape"))) for name, score in scores.items()]
     yield table(("MODEL", "MASE", "SMAPE"), rows, numbers=["MASE", "SMAPE"])
+
+
+def _expectations(expectations: Sequence[Document]) -> Iterator[RenderableType]:
+    if expectations:
+        rows = [
+            (each["what"], str(each["expected"]), "met" if each["met"] else f"not met: {each['found']}")
+            for each in expectations
+        ]
+        yield heading("As the scenario expects it")
+        yield table(("WHAT", "EXPECTED", "FOUND"), rows)
 
 
 def _costs(document: Document) -> Iterator[RenderableType]:

@@ -14,10 +14,10 @@ from typing import Any
 import click
 from rich.console import RenderableType
 
-from runtender.cli.demo_report import demo_exit, demo_parts
-from runtender.cli.exits import Exit, Failure, input_faults, interrupted
+from runtender.cli.demo_report import demo_exit, demo_parts, unmet
+from runtender.cli.exits import Exit, Failure, exit_for, input_faults, interrupted
 from runtender.cli.local_cloud import cloud_folder
-from runtender.cli.output import Format, emit, facts, note, with_format
+from runtender.cli.output import Format, emit, facts, note, table, with_format
 from runtender.cli.staging import build_package, upload_package
 from runtender.cli.wait import follow_run
 from runtender.ports import Objects
@@ -93,21 +93,40 @@ def env(chosen: Format) -> None:
 @local.command()
 @_time_scale
 @_scenario
+@click.option("--list-scenarios", is_flag=True, help="Only say which scenarios are shipped.")
 @click.option("--keep", is_flag=True, help="Leave the local cloud's folder, with its logs, to be looked at.")
 @with_format
-def demo(chosen: Format, /, *, time_scale: float | None, scenario: str | None, keep: bool) -> None:
+def demo(
+    chosen: Format, /, *, time_scale: float | None, scenario: str | None, list_scenarios: bool, keep: bool
+) -> None:
     """Run a real forecast from submit message to cleaned-up machine, in a local cloud of its own.
 
-    Ends with the exit code of the run's outcome, or 1 if anything is left over.
+    Ends with the exit code of the run's outcome, or 1 if anything is left over or not as its scenario expects it.
     """
+    if list_scenarios:
+        _list_scenarios(chosen)
+        return
     with _local_extra():
         from runtender.local import demo as local_demo  # noqa: PLC0415 - see the module's first lines
     with input_faults():
         options = local_demo.Options(time_scale=time_scale, scenario=scenario, keep=keep)
     with interrupted("the demo is stopped, and its local cloud with it"):
-        document = local_demo.run_demo(options, say=note, follow=follow_run, stage=_stage)
+        document = local_demo.run_demo(options, say=note, follow=follow_run, stage=_stage, exit_code=exit_for)
     emit(chosen, document, lambda: demo_parts(document))
+    for sentence in unmet(document):
+        note(sentence)
     click.get_current_context().exit(demo_exit(document))
+
+
+def _list_scenarios(chosen: Format) -> None:
+    with _local_extra():
+        from runtender.local.scenarios import descriptions  # noqa: PLC0415 - see the module's first lines
+    documents = [{"name": name, "description": text} for name, text in descriptions().items()]
+
+    def view() -> Iterable[RenderableType]:
+        yield table(("NAME", "DESCRIPTION"), [(each["name"], each["description"]) for each in documents])
+
+    emit(chosen, {"scenarios": documents}, view)
 
 
 def _stage(folder: Path, objects: Objects, bucket: str) -> tuple[str, str | None]:

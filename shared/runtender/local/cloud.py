@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
@@ -17,9 +18,9 @@ import requests
 from runtender.gcp.clock import SystemClock
 from runtender.gcp.storage import StorageObjects
 from runtender.local.compute.core import ComputeCore
+from runtender.local.compute.events import Event
 from runtender.local.compute.schema import installed_schemas
 from runtender.local.compute.server import ComputeServer
-from runtender.local.compute.stock import Stock
 from runtender.local.compute.timings import Timings
 from runtender.local.environment import (
     CODE_BUCKET,
@@ -32,10 +33,11 @@ from runtender.local.environment import (
     plane_settings,
 )
 from runtender.local.functions_process import ENTRY_POINTS, FunctionsProcess
-from runtender.local.http import LocalAuthority, utc_now
+from runtender.local.http import LocalAuthority
 from runtender.local.objects import DiskBodies, Notification, ObjectsCore, ObjectServer
 from runtender.local.publisher import EmbeddedTopics
 from runtender.local.scenario import Scenario
+from runtender.local.scenario.weather import Weather
 from runtender.local.scenarios import FAIR
 from runtender.local.sources import FLIGHTS_PANEL, functions_source
 from runtender.local.store import SqliteStore
@@ -63,7 +65,8 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
             path.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.scenario = scenario
-        self.settings = Settings.from_env(plane_settings(time_scale))
+        self._plane = plane_settings(time_scale, scenario.plane)
+        self.settings = Settings.from_env(self._plane)
         with ExitStack() as parts:
             self._open(parts, logs)
             self._parts = parts.pop_all()
@@ -74,9 +77,12 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
         authority = LocalAuthority.create(self.folder / "certificates")
         self.functions = FunctionsProcess(functions_source(), logs / "functions.log")
         parts.callback(self.functions.close)
-        self.topics_server = parts.enter_context(TopicsServer(self._topics()))
-        self.objects_server = parts.enter_context(ObjectServer(self._objects(), authority=authority))
-        self.compute_server = parts.enter_context(ComputeServer(self._compute(), authority=authority))
+        self._weather = weather = Weather(self.scenario, self.settings, self.functions)
+        now = weather.clock.now
+        self.topics_server = parts.enter_context(TopicsServer(self._topics(), faults=weather.fault, now=now))
+        self.objects_server = parts.enter_context(ObjectServer(self._objects(), authority=authority, now=now))
+        compute = self._compute()
+        self.compute_server = parts.enter_context(ComputeServer(compute, authority=authority, now=now))
         assert self.objects_server.tls_port is not None  # noqa: S101  # it was given an authority
         self.machines = VmRunner(
             root=self.folder / "machines",
@@ -92,7 +98,11 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
         parts.callback(self.machines.close)
         # Before the machines are ended, so that none boots meanwhile.
         parts.callback(self.compute_server.close)
-        self.compute_server.run(self.machines.apply)
+        parts.enter_context(weather)
+        weather.begin(
+            core=compute, compute=self.compute_server, objects=self.objects_server, machines=self.machines
+        )
+        self.compute_server.run(self._apply)
         self.addresses = Addresses(
             storage=self.objects_server.url,
             topics=self.topics_server.url,
@@ -102,15 +112,15 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
         self._open_ports(parts)
         parts.callback(self.functions.close)
         self.functions.start({**clean_environment(os.environ), **self.environment, "PYTHONUNBUFFERED": "1"})
-        ticks = Ticker(self.topics_server.publish, self.settings.tick_topic, period=TICK_PERIOD / scale)
+        ticks = Ticker(
+            self.topics_server.publish, self.settings.tick_topic, period=TICK_PERIOD / scale, now=now
+        )
         parts.enter_context(ticks)
 
     def _open_ports(self, parts: ExitStack) -> None:
         """Connect a client of each service, for whoever uses the cloud from this process, and fill the buckets."""
         store = self.folder / "store.sqlite"
-        self.environment: Mapping[str, str] = plane_environment(
-            self.settings.time_scale, store, self.addresses
-        )
+        self.environment: Mapping[str, str] = plane_environment(self._plane, store, self.addresses)
         session = parts.enter_context(requests.Session())
         session.trust_env = False
         self.clock = SystemClock()
@@ -127,23 +137,36 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
             project=PROJECT,
             topics=plane_topics(self.settings),
             subscriptions=plane_subscriptions(self.settings, self.functions.url),
+            arrivals=self._weather.arrivals,
         )
 
     def _objects(self) -> ObjectsCore:
-        core = ObjectsCore(bodies=DiskBodies(self.folder / "objects"), on_finalize=self.topics_server.publish)
+        core = ObjectsCore(
+            bodies=DiskBodies(self.folder / "objects"),
+            on_finalize=self._finalized,
+            faults=self._weather.fault,
+        )
         markers = Notification(topic=self.settings.marker_topic, prefix=_MARKERS)
-        core.make_bucket(CODE_BUCKET, utc_now(), [markers])
-        core.make_bucket(WAREHOUSE_BUCKET, utc_now())
+        core.make_bucket(CODE_BUCKET, self._weather.clock.now(), [markers])
+        core.make_bucket(WAREHOUSE_BUCKET, self._weather.clock.now())
         return core
 
+    def _finalized(self, topic: str, body: bytes, attributes: Mapping[str, str], now: datetime) -> None:
+        self._weather.stored(attributes["objectId"])
+        self.topics_server.publish(topic, body, attributes, now)
+
     def _compute(self) -> ComputeCore:
-        scale = self.settings.time_scale
         return ComputeCore(
             project=PROJECT,
-            timings=Timings().scaled(scale),
-            stock=Stock(self.scenario.stockouts, opened_at=utc_now(), scale=scale),
+            timings=Timings().scaled(self.settings.time_scale),
+            stock=self._weather.stock,
             schemas=installed_schemas(),
+            faults=self._weather.fault,
         )
+
+    def _apply(self, event: Event) -> None:
+        self.machines.apply(event)
+        self._weather.saw(event)
 
     def calls(self) -> dict[str, int]:
         """Return how often each method of the simulated APIs was called, by its id."""
@@ -160,13 +183,23 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
 
     def leftovers(self) -> dict[str, int]:
         """Count what is still there of the runs: in the simulated project, and as processes of its machines."""
-        left = self.compute_server.leftovers()
+        strangers = self._weather.strangers
+        left = self.compute_server.leftovers(strangers)
         return {
             "instances": len(left.instances),
             "disks": len(left.disks),
             "operations": len(left.operations),
-            "machine_processes": self.machines.processes(),
+            "machine_processes": self.machines.processes(strangers),
         }
+
+    def inserts(self) -> int:
+        """Count the machines of the plane's whose insert was ever accepted."""
+        return len({*self.compute_server.inserted()} - self._weather.strangers)
+
+    def strangers(self) -> int:
+        """Count the machines of strangers that are there, and that nobody has touched."""
+        machines = self.compute_server.machines()
+        return sum(one.id in self._weather.strangers and not one.removal for one in machines)
 
     def close(self) -> None:
         """End everything that runs in the cloud, and then the cloud. May be called twice."""

@@ -7,10 +7,8 @@ services' own counts and the operating system.
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -18,25 +16,26 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-from runtender.ids import request_document_id
 from runtender.local.cloud import LocalCloud
+from runtender.local.demo_expectations import ExitCode, facts_of, findings
 from runtender.local.demo_results import Record, job_results, merged_forecast
+from runtender.local.demo_submission import cancel_in, submit
 from runtender.local.environment import checked_scale
 from runtender.local.errors import LocalCloudError
 from runtender.local.home import remove_folder
+from runtender.local.scenario import Scenario
+from runtender.local.scenario.rules import Workload
 from runtender.local.scenarios import find_scenario
-from runtender.local.sources import FLIGHTS_CONFIG, worker_package
+from runtender.local.sources import worker_package
 from runtender.local.watch import ProcessWatch, processes_of
 from runtender.model import Outcome, Phase, Timing
 from runtender.ports import Clock, Objects, Store
-from runtender.wire.documents import job_from_document, request_path, run_from_document, run_path
+from runtender.wire.documents import job_from_document, run_from_document, run_path
 
 DEFAULT_SCENARIO = "first-placement-out-of-stock"
 DEFAULT_TIME_SCALE = 20.0
 """Fast enough that waiting is a small part of it, slow enough that a starting process is not taken for a lost one."""
 
-# A message is answered within a second; a machine that is busy gets more.
-_ANSWER_WAIT_S = 60.0
 # Many times what the forecast takes on two cores.
 _RUN_WAIT = timedelta(minutes=20)
 _CLEANUP_WAIT_S = 120.0
@@ -76,21 +75,25 @@ class Options:
         checked_scale(self.time_scale or DEFAULT_TIME_SCALE)
 
 
-def run_demo(options: Options, *, say: Say, follow: Follow, stage: Stage) -> Mapping[str, Any]:
+def run_demo(
+    options: Options, *, say: Say, follow: Follow, stage: Stage, exit_code: ExitCode
+) -> Mapping[str, Any]:
     """Run the demo and return its report: plain values, ready for JSON.
 
     `leftovers` counts what was still there when the run's cleanup was over, and every process that outlived the cloud.
+    `expectations` says of each thing that the scenario expects whether it came so. `exit_code` maps outcomes.
     Raises `LocalCloudError` where the cloud does not start or the plane does not answer.
     """
+    scenario = find_scenario(options.scenario or DEFAULT_SCENARIO)
     folder = Path(tempfile.mkdtemp(prefix="runtender-demo-"))
     stopwatch = _Stopwatch()
     try:
         with ExitStack() as parts:
             processes = parts.enter_context(ProcessWatch())
-            with _open_cloud(folder, options, say) as cloud:
+            with _open_cloud(folder, scenario, options, say) as cloud:
                 stopwatch.lap("start_s")
-                record = _forecast(cloud, stopwatch, say, follow, stage)
-                report = _report(cloud, record)
+                record = _run(cloud, stopwatch, say, follow, stage)
+                report, facts = _report(cloud, record), facts_of(cloud, record, exit_code)
             stopwatch.lap("stop_s")
             survivors = _survivors(processes, folder)
     finally:
@@ -99,24 +102,25 @@ def run_demo(options: Options, *, say: Say, follow: Follow, stage: Stage) -> Map
         else:
             remove_folder(folder)
     report["leftovers"]["processes"] = len(survivors)
+    report["expectations"] = findings(scenario.expect, facts, report["leftovers"])
     report["phases"] = stopwatch.laps
     report["memory"] = {"peak_mib": processes.peak_bytes >> 20}
     return report
 
 
-def _open_cloud(folder: Path, options: Options, say: Say) -> LocalCloud:
-    scenario = find_scenario(options.scenario or DEFAULT_SCENARIO)
+def _open_cloud(folder: Path, scenario: Scenario, options: Options, say: Say) -> LocalCloud:
     scale = options.time_scale or DEFAULT_TIME_SCALE
     say(f"starting a local cloud, {scale:g} times faster than Google Cloud; scenario {scenario.name}")
     return LocalCloud(folder / "cloud", logs=folder / "logs", scenario=scenario, time_scale=scale)
 
 
-def _forecast(cloud: LocalCloud, stopwatch: _Stopwatch, say: Say, follow: Follow, stage: Stage) -> Record:
-    """Submit the flights panel, stay with the run to its end and its cleanup, and return what it left on record."""
-    package_uri, entrypoint = stage(worker_package(), cloud.objects, cloud.settings.code_bucket)
-    say(f"staged the forecasting worker as {package_uri}")
-    run_id = _submit(cloud, {"package_uri": package_uri, "entrypoint": entrypoint})
+def _run(cloud: LocalCloud, stopwatch: _Stopwatch, say: Say, follow: Follow, stage: Stage) -> Record:
+    """Submit the scenario's workload, stay with the run to its end and its cleanup, and return what it left on record."""
+    plan = cloud.scenario.demo
+    run_id = submit(cloud, {} if plan.workload is Workload.TASK else _code(cloud, say, stage))
     say(f"submitted run {run_id} through topic {cloud.settings.submit_topic}")
+    if plan.cancel_in is not None:
+        cancel_in(cloud, run_id, plan.cancel_in)
     stopwatch.lap("submit_s")
     outcome = follow(cloud.store, cloud.clock, cloud.settings.timing, run_id, _RUN_WAIT)
     stopwatch.lap("run_s")
@@ -126,27 +130,10 @@ def _forecast(cloud: LocalCloud, stopwatch: _Stopwatch, say: Say, follow: Follow
     return record
 
 
-def _submit(cloud: LocalCloud, code: Mapping[str, str | None]) -> str:
-    """Publish the submit message and return the run's id once the plane has taken it in."""
-    request_id = str(uuid.uuid4())
-    config = json.loads(FLIGHTS_CONFIG.read_bytes())
-    message = {
-        "request_id": request_id,
-        "config": config,
-        **{key: text for key, text in code.items() if text},
-    }
-    cloud.topics.publish(cloud.settings.submit_topic, json.dumps(message).encode(), {})
-    path = request_path(request_document_id(request_id))
-    deadline = time.monotonic() + _ANSWER_WAIT_S
-    while (row := cloud.store.get(path)) is None:
-        if time.monotonic() >= deadline:
-            raise LocalCloudError(
-                f"the plane did not answer in {_ANSWER_WAIT_S:g} s; see {cloud.functions.log}"
-            )
-        time.sleep(_POLL_S)
-    if row.data["state"] != "accepted":
-        raise LocalCloudError(f"the submit message was {row.data['state']}: {'; '.join(row.data['errors'])}")
-    return str(row.data["run_id"])
+def _code(cloud: LocalCloud, say: Say, stage: Stage) -> Mapping[str, str | None]:
+    package_uri, entrypoint = stage(worker_package(), cloud.objects, cloud.settings.code_bucket)
+    say(f"staged the forecasting worker as {package_uri}")
+    return {"package_uri": package_uri, "entrypoint": entrypoint}
 
 
 def _await_rest(cloud: LocalCloud, run_id: str) -> Record:

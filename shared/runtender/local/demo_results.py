@@ -24,6 +24,7 @@ def job_results(job: Job) -> dict[str, Any]:
         "runtime": job.runtime,
         "outcome": None if job.outcome is None else job.outcome.value,
         "reason": None if job.reason is None else job.reason.value,
+        "detail": job.detail,
         "cleanup": job.cleanup.state.value,
         "phases": asdict(job.phases),
         "placements": list(_placements(job)),

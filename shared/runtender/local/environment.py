@@ -53,15 +53,15 @@ def checked_scale(time_scale: float) -> float:
     return time_scale
 
 
-def plane_settings(time_scale: float) -> dict[str, str]:
-    """Return the settings that do not depend on where anything listens."""
-    return {**_PLANE, "SF_TIME_SCALE": f"{time_scale:g}"}
+def plane_settings(time_scale: float, changes: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the settings that do not depend on where anything listens, with a scenario's `changes`."""
+    return {**_PLANE, "SF_TIME_SCALE": f"{time_scale:g}", **(changes or {})}
 
 
-def plane_environment(time_scale: float, store: Path, at: Addresses) -> dict[str, str]:
-    """Return the variables by which functions and commands find this local cloud."""
+def plane_environment(settings: Mapping[str, str], store: Path, at: Addresses) -> dict[str, str]:
+    """Return the variables by which functions and commands find the local cloud with these settings."""
     return {
-        **plane_settings(time_scale),
+        **settings,
         "SF_STORE_PATH": str(store),
         "SF_TOPICS_ENDPOINT": at.topics,
         "SF_COMPUTE_ENDPOINT": f"{at.compute}/compute/v1",

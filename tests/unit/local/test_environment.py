@@ -27,8 +27,14 @@ def test_the_planes_settings_are_complete_and_scaled() -> None:
     assert settings.subnetwork_uri
 
 
+def test_a_scenario_may_change_the_planes_settings() -> None:
+    settings = Settings.from_env(plane_settings(1, {"SF_GUEST_SELF_DELETE": "false"}))
+    assert not settings.guest_self_delete
+    assert settings.project == "local"
+
+
 def test_a_client_is_told_where_every_service_is() -> None:
-    environment = plane_environment(1, Path("/data/store.sqlite"), AT)
+    environment = plane_environment(plane_settings(1), Path("/data/store.sqlite"), AT)
     assert environment["STORAGE_EMULATOR_HOST"] == "http://s"
     assert environment["SF_TOPICS_ENDPOINT"] == "http://t"
     assert environment["SF_COMPUTE_ENDPOINT"] == "http://c/compute/v1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from runtender.errors import Rejected
@@ -16,6 +17,11 @@ _SUFFIXES = frozenset({".yaml", ".yml"})
 def shipped() -> tuple[str, ...]:
     """Return the names of the shipped scenarios."""
     return tuple(sorted(path.stem for path in _SHIPPED.glob("*.yaml")))
+
+
+def descriptions() -> Mapping[str, str]:
+    """Return what each shipped scenario is about, by its name."""
+    return {name: find_scenario(name).description for name in shipped()}
 
 
 def find_scenario(reference: str | None) -> Scenario:

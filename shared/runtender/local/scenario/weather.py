@@ -1,0 +1,116 @@
+"""A scenario at work on one local cloud: the seams of the simulated services, joined to the scenario's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from functools import partial
+from types import TracebackType
+
+from runtender.local.compute.core import ComputeCore
+from runtender.local.compute.events import Event
+from runtender.local.compute.server import ComputeServer
+from runtender.local.compute.stock import Stock
+from runtender.local.functions_process import FunctionsProcess
+from runtender.local.http import Fault, HttpRequest, HttpResponse
+from runtender.local.objects import ObjectServer
+from runtender.local.scenario.calls import UNTOUCHED, CallFaults
+from runtender.local.scenario.clock import CloudClock, Timers
+from runtender.local.scenario.events import EventArrivals
+from runtender.local.scenario.lists import FLEET, FleetLists
+from runtender.local.scenario.rules import Scenario
+from runtender.local.scenario.strangers import INSERT, Strangers
+from runtender.local.scenario.strikes import Strikes
+from runtender.local.vm.runner import VmRunner
+from runtender.settings import Settings
+
+
+class Weather(AbstractContextManager["Weather"]):
+    """What the services of a local cloud ask: `clock`, `stock`, `arrivals` and `fault`.
+
+    `begin` names the services once they are there; until then no call may come in.
+    """
+
+    _core: ComputeCore
+    _compute: ComputeServer
+    _objects: ObjectServer
+    _strikes: Strikes
+
+    def __init__(self, scenario: Scenario, settings: Settings, functions: FunctionsProcess) -> None:
+        scale = settings.time_scale
+        self._scenario = scenario
+        self._timers = Timers(scale)
+        self.clock = CloudClock(scale)
+        elapsed = self.clock.elapsed
+        self.stock = Stock(scenario.stockouts, opened_at=self.clock.opened_at, scale=scale)
+        self.arrivals = EventArrivals(scenario.events, settings=settings, elapsed=elapsed, scale=scale)
+        self._calls = CallFaults(
+            scenario.calls, elapsed=elapsed, kill=functions.kill, apply_later=self._apply_later
+        )
+        self._lists = FleetLists(scenario.lists, elapsed=elapsed, silence=self._silence, look=self._untouched)
+        self._strangers = Strangers(scenario.strangers, self._untouched)
+
+    @property
+    def strangers(self) -> frozenset[str]:
+        """The ids of the strangers' machines that were made."""
+        return self._strangers.ids
+
+    def begin(
+        self, *, core: ComputeCore, compute: ComputeServer, objects: ObjectServer, machines: VmRunner
+    ) -> None:
+        """Let the scenario begin on these services."""
+        self._core, self._compute, self._objects = core, compute, objects
+        self._strikes = Strikes(
+            self._scenario.machines, timers=self._timers, compute=compute, machines=machines
+        )
+        for jump in self._scenario.clock:
+            self._timers.after(jump.at, partial(self.clock.jump, jump.by))
+
+    def fault(self, method: str, request: HttpRequest) -> Fault | None:
+        """Say what becomes of a call to any of the services."""
+        if UNTOUCHED in request.headers:
+            return None
+        if method == INSERT:
+            self._strangers.meet(request)
+        listed = self._lists.fault(request) if method == FLEET else None
+        return listed or self._calls(method, request)
+
+    def saw(self, event: Event) -> None:
+        """Learn what happened to a machine."""
+        self._strikes.saw(event)
+
+    def stored(self, name: str) -> None:
+        """Learn of an object that the plane is notified of."""
+        self._strikes.stored(name)
+
+    def close(self) -> None:
+        """Let nothing more happen. May be called twice."""
+        self._timers.close()
+
+    def _silence(self, zones: Sequence[str]) -> None:
+        self._core.silence(zones)
+
+    def _untouched(self, request: HttpRequest) -> HttpResponse:
+        """Answer a request with the truth, in the midst of a call that is being answered."""
+        quiet = _untouchable(request)
+        return self._core.handle(quiet, self.clock.now())
+
+    def _apply_later(self, method: str, request: HttpRequest, span: timedelta) -> None:
+        server = self._compute if method.startswith("compute.") else self._objects
+        self._timers.after(span, lambda: server.handle(_untouchable(request)))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _untouchable(request: HttpRequest) -> HttpRequest:
+    return HttpRequest(
+        method=request.method,
+        path=request.path,
+        query=request.query,
+        headers={**request.headers, UNTOUCHED: "1"},
+        body=request.body,
+    )
