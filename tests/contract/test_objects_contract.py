@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 from google.api_core.exceptions import BadRequest, Conflict, Forbidden, NotFound, PreconditionFailed
 from google.auth.credentials import AnonymousCredentials
-from google.cloud import storage  # type: ignore[import-untyped]
+from google.cloud import storage
 
 from runtender.local.http import LocalAuthority, utc_now
 from runtender.local.objects import (
