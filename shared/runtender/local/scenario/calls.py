@@ -16,6 +16,7 @@ from runtender.local.scenario.answers import ANSWERS
 from runtender.local.scenario.rules import Answer, Caller, CallRule
 from runtender.local.scenario.turns import Turns
 
+UPLOAD = "storage.objects.insert"
 UNTOUCHED = "X-Local-Untouched"
 """A header of calls that a scenario itself makes: no rule applies to them."""
 
@@ -74,7 +75,7 @@ def target_of(method: str, request: HttpRequest) -> str:
         call = find_call(request)
         named = {} if call is None else call.parts
         return named.get("name") or str(document_of(request).get("name", ""))
-    if method == "storage.objects.insert":
+    if method == UPLOAD:
         return request.query.get("name") or _upload_name(request)
     return request.segments[-1] if method.startswith("storage.objects.") else ""
 

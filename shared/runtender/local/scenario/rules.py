@@ -153,10 +153,11 @@ class Blow(StrEnum):
 
 
 class Moment(StrEnum):
-    """From when the time to a blow counts: the machine is up, or its worker has said that it started."""
+    """From when the time to a blow counts: the machine is up, its worker has said that it started, or sends its summary."""
 
     BOOTED = "booted"
     STARTED = "started"
+    SUMMARY = "summary"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

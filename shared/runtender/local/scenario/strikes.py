@@ -15,6 +15,7 @@ from runtender.local.compute.server import ComputeServer
 from runtender.local.scenario.clock import Timers
 from runtender.local.scenario.rules import Blow, MachineRule, Moment
 from runtender.local.vm.runner import VmRunner
+from runtender.worker.layout import SUMMARY_SUFFIX
 
 IsMeant = Callable[[Instance], bool]
 
@@ -50,9 +51,12 @@ class Strikes:
         """Learn of a marker object."""
         marker = parse_marker_object(name)
         if marker is not None and marker.stage == "started":
-            self._prepare(
-                Moment.STARTED, lambda machine: machine.order.labels.get("sf-nonce") == marker.nonce
-            )
+            self._prepare(Moment.STARTED, _of_nonce(marker.nonce))
+
+    def sent(self, name: str) -> None:
+        """Learn of an object that a worker is about to store; its folder is that of its nonce."""
+        if name.endswith(SUMMARY_SUFFIX):
+            self._prepare(Moment.SUMMARY, _of_nonce(name.split("/")[-2]))
 
     def _prepare(self, moment: Moment, is_meant: IsMeant) -> None:
         for index, rule in enumerate(self._rules):
@@ -72,3 +76,7 @@ class Strikes:
         with self._gate:
             self._hits[index] += 1
             return first is None or self._hits[index] <= first
+
+
+def _of_nonce(nonce: str) -> IsMeant:
+    return lambda machine: machine.order.labels.get("sf-nonce") == nonce

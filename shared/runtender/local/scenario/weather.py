@@ -15,7 +15,7 @@ from runtender.local.compute.stock import Stock
 from runtender.local.functions_process import FunctionsProcess
 from runtender.local.http import Fault, HttpRequest, HttpResponse
 from runtender.local.objects import ObjectServer
-from runtender.local.scenario.calls import UNTOUCHED, CallFaults
+from runtender.local.scenario.calls import UNTOUCHED, UPLOAD, CallFaults, target_of
 from runtender.local.scenario.clock import CloudClock, Timers
 from runtender.local.scenario.events import EventArrivals
 from runtender.local.scenario.lists import FLEET, FleetLists
@@ -73,6 +73,8 @@ class Weather(AbstractContextManager["Weather"]):
             return None
         if method == INSERT:
             self._strangers.meet(request)
+        if method == UPLOAD:
+            self._strikes.sent(target_of(method, request))
         listed = self._lists.fault(request) if method == FLEET else None
         return listed or self._calls(method, request)
 
