@@ -108,5 +108,5 @@ def test_a_message_of_two_megabytes_is_rejected_and_kept(caller: Any) -> None:
 
 
 def dead_letters(caller: Any) -> list[bytes]:
-    waiting = caller.cloud.topics_server.waiting(f"{caller.cloud.settings.dead_letter_topic}-pull")
+    waiting = caller.cloud.backend.server.waiting(f"{caller.cloud.settings.dead_letter_topic}-pull")
     return [message.body for message in waiting]

@@ -38,11 +38,11 @@ _REPEATS = Retry(
 class PubSubTopics:
     """The Topics port. Honours PUBSUB_EMULATOR_HOST, as the client does."""
 
-    def __init__(self, project: str) -> None:
-        """Publish to topics of `project`; a topic may also be given by its full name."""
+    def __init__(self, project: str, client: PublisherClient | None = None) -> None:
+        """Publish to topics of `project`, with `client` if one is given; a topic may also be given by its full name."""
         self._project = project
         self._lock = threading.Lock()
-        self._made: PublisherClient | None = None
+        self._made = client
 
     def publish(self, topic: str, body: bytes, attributes: Mapping[str, str]) -> str:
         name = topic if topic.startswith("projects/") else f"projects/{self._project}/topics/{topic}"

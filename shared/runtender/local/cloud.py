@@ -17,6 +17,7 @@ import requests
 
 from runtender.gcp.clock import SystemClock
 from runtender.gcp.storage import StorageObjects
+from runtender.local.backend import Backend, BackendName, open_backend, project_of
 from runtender.local.compute.core import ComputeCore
 from runtender.local.compute.events import Event
 from runtender.local.compute.schema import installed_schemas
@@ -25,7 +26,6 @@ from runtender.local.compute.timings import Timings
 from runtender.local.environment import (
     CODE_BUCKET,
     FLIGHTS_OBJECT,
-    PROJECT,
     WAREHOUSE_BUCKET,
     Addresses,
     clean_environment,
@@ -35,14 +35,11 @@ from runtender.local.environment import (
 from runtender.local.functions_process import ENTRY_POINTS, FunctionsProcess
 from runtender.local.http import LocalAuthority
 from runtender.local.objects import DiskBodies, Notification, ObjectsCore, ObjectServer
-from runtender.local.publisher import EmbeddedTopics
 from runtender.local.scenario import Scenario
 from runtender.local.scenario.weather import Weather
 from runtender.local.scenarios import FAIR
 from runtender.local.sources import FLIGHTS_PANEL, functions_source
-from runtender.local.store import SqliteStore
 from runtender.local.ticker import TICK_PERIOD, Ticker
-from runtender.local.topics import TopicsCore, TopicsServer, plane_subscriptions, plane_topics
 from runtender.local.vm.guest import Network
 from runtender.local.vm.runner import VmRunner
 from runtender.settings import Settings
@@ -54,24 +51,31 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
     """A running local cloud with its data in `folder`.
 
     Times pass `time_scale` times faster than on Google Cloud. `environment` is what points a client in another process at
-    it; `store`, `topics`, `objects` and `clock` are the ports for this one. Raises `LocalCloudError` where the functions do
-    not start.
+    it; `store`, `topics`, `objects` and `clock` are the ports for this one. Raises `LocalCloudError` where the functions or
+    the backend do not start.
     """
 
     def __init__(
-        self, folder: Path, *, logs: Path, scenario: Scenario = FAIR, time_scale: float = 1.0
+        self,
+        folder: Path,
+        *,
+        logs: Path,
+        scenario: Scenario = FAIR,
+        time_scale: float = 1.0,
+        backend: BackendName = BackendName.EMBEDDED,
     ) -> None:
         for path in (folder, logs):
             path.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.scenario = scenario
-        self._plane = plane_settings(time_scale, scenario.plane)
+        project = project_of(backend, folder, os.environ)
+        self._plane = plane_settings(time_scale, scenario.plane, backend=backend.value, project=project)
         self.settings = Settings.from_env(self._plane)
         with ExitStack() as parts:
-            self._open(parts, logs)
+            self._open(parts, logs, backend)
             self._parts = parts.pop_all()
 
-    def _open(self, parts: ExitStack, logs: Path) -> None:
+    def _open(self, parts: ExitStack, logs: Path, backend: BackendName) -> None:
         """Open all parts, each after those that it calls; they are closed the other way round."""
         scale = self.settings.time_scale
         authority = LocalAuthority.create(self.folder / "certificates")
@@ -79,7 +83,8 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
         parts.callback(self.functions.close)
         self._weather = weather = Weather(self.scenario, self.settings, self.functions)
         now = weather.clock.now
-        self.topics_server = parts.enter_context(TopicsServer(self._topics(), faults=weather.fault, now=now))
+        self.backend = self._backend(backend, logs)
+        parts.callback(self.backend.close)
         self.objects_server = parts.enter_context(ObjectServer(self._objects(), authority=authority, now=now))
         compute = self._compute()
         self.compute_server = parts.enter_context(ComputeServer(compute, authority=authority, now=now))
@@ -105,39 +110,40 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
         self.compute_server.run(self._apply)
         self.addresses = Addresses(
             storage=self.objects_server.url,
-            topics=self.topics_server.url,
             compute=self.compute_server.url,
             functions=self.functions.url,
         )
         self._open_ports(parts)
         parts.callback(self.functions.close)
         self.functions.start({**clean_environment(os.environ), **self.environment, "PYTHONUNBUFFERED": "1"})
-        ticks = Ticker(
-            self.topics_server.publish, self.settings.tick_topic, period=TICK_PERIOD / scale, now=now
-        )
+        ticks = Ticker(self.backend.publish, self.settings.tick_topic, period=TICK_PERIOD / scale, now=now)
         parts.enter_context(ticks)
 
     def _open_ports(self, parts: ExitStack) -> None:
         """Connect a client of each service, for whoever uses the cloud from this process, and fill the buckets."""
-        store = self.folder / "store.sqlite"
-        self.environment: Mapping[str, str] = plane_environment(self._plane, store, self.addresses)
+        self.environment: Mapping[str, str] = plane_environment(
+            self._plane, self.addresses, self.backend.variables
+        )
         session = parts.enter_context(requests.Session())
         session.trust_env = False
         self.clock = SystemClock()
-        self.store = SqliteStore(store)
-        parts.callback(self.store.close)
-        self.topics = EmbeddedTopics(self.addresses.topics, PROJECT)
+        self.store = self.backend.store
+        self.topics = self.backend.topics
         self.objects = StorageObjects(session, self.addresses.storage, clock=self.clock)
         self.objects.put(
             WAREHOUSE_BUCKET, FLIGHTS_OBJECT, FLIGHTS_PANEL.read_bytes(), content_type="application/gzip"
         )
 
-    def _topics(self) -> TopicsCore:
-        return TopicsCore(
-            project=PROJECT,
-            topics=plane_topics(self.settings),
-            subscriptions=plane_subscriptions(self.settings, self.functions.url),
+    def _backend(self, name: BackendName, logs: Path) -> Backend:
+        return open_backend(
+            name,
+            folder=self.folder,
+            logs=logs,
+            settings=self.settings,
+            functions_url=self.functions.url,
             arrivals=self._weather.arrivals,
+            faults=self._weather.fault,
+            now=self._weather.clock.now,
         )
 
     def _objects(self) -> ObjectsCore:
@@ -153,11 +159,11 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
 
     def _finalized(self, topic: str, body: bytes, attributes: Mapping[str, str], now: datetime) -> None:
         self._weather.stored(attributes["objectId"])
-        self.topics_server.publish(topic, body, attributes, now)
+        self.backend.publish(topic, body, attributes, now)
 
     def _compute(self) -> ComputeCore:
         return ComputeCore(
-            project=PROJECT,
+            project=self.settings.project,
             timings=Timings().scaled(self.settings.time_scale),
             stock=self._weather.stock,
             schemas=installed_schemas(),
@@ -174,12 +180,9 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
 
     def events(self) -> dict[str, int]:
         """Return how many events each function has handled."""
-        by_subscription = self.topics_server.counts()["subscriptions"]
+        delivered = self.backend.delivered()
         topics = (self.settings.submit_topic, self.settings.marker_topic, self.settings.tick_topic)
-        return {
-            name: by_subscription[f"{topic}-push"]["delivered"]
-            for name, topic in zip(ENTRY_POINTS, topics, strict=True)
-        }
+        return {name: delivered[f"{topic}-push"] for name, topic in zip(ENTRY_POINTS, topics, strict=True)}
 
     def leftovers(self) -> dict[str, int]:
         """Count what is still there of the runs: in the simulated project, and as processes of its machines."""

@@ -7,6 +7,7 @@ services' own counts and the operating system.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
+from runtender.local.backend import BackendName, check_backend
 from runtender.local.cloud import LocalCloud
 from runtender.local.demo_expectations import ExitCode, facts_of, findings
 from runtender.local.demo_results import Record, job_results, merged_forecast
@@ -63,16 +65,19 @@ class Follow(Protocol):
 class Options:
     """How to run the demo; raises `Rejected` for a scenario that is not one.
 
+    And `LocalCloudError` for a `backend` that this machine lacks.
     `scenario` is a shipped one's name or a YAML file. `keep` leaves the cloud's folder there, to be looked at.
     """
 
     time_scale: float | None = None
     scenario: str | None = None
+    backend: BackendName = BackendName.EMBEDDED
     keep: bool = False
 
     def __post_init__(self) -> None:
         find_scenario(self.scenario)
         checked_scale(self.time_scale or DEFAULT_TIME_SCALE)
+        check_backend(self.backend, os.environ)
 
 
 def run_demo(
@@ -110,8 +115,17 @@ def run_demo(
 
 def _open_cloud(folder: Path, scenario: Scenario, options: Options, say: Say) -> LocalCloud:
     scale = options.time_scale or DEFAULT_TIME_SCALE
-    say(f"starting a local cloud, {scale:g} times faster than Google Cloud; scenario {scenario.name}")
-    return LocalCloud(folder / "cloud", logs=folder / "logs", scenario=scenario, time_scale=scale)
+    say(
+        f"starting a local cloud, {scale:g} times faster than Google Cloud; "
+        f"scenario {scenario.name}, {options.backend} backend"
+    )
+    return LocalCloud(
+        folder / "cloud",
+        logs=folder / "logs",
+        scenario=scenario,
+        time_scale=scale,
+        backend=options.backend,
+    )
 
 
 def _run(cloud: LocalCloud, stopwatch: _Stopwatch, say: Say, follow: Follow, stage: Stage) -> Record:
@@ -157,6 +171,7 @@ def _read_record(store: Store, run_id: str) -> Record:
 def _report(cloud: LocalCloud, record: Record) -> dict[str, Any]:
     outcome = record.run.outcome
     return {
+        "backend": cloud.settings.backend,
         "scenario": cloud.scenario.name,
         "runs": [
             {

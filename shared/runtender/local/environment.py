@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from runtender.errors import Rejected
 
 PROJECT = "local"
+"""The project, where nobody else may have one in the same place."""
+
 CODE_BUCKET = "local-code"
 WAREHOUSE_BUCKET = "local-warehouse"
 REGION = "us-central1"
@@ -19,13 +20,9 @@ FLIGHTS_OBJECT = "panels/flights.csv.gz"
 """Where the example panel lies in the warehouse bucket."""
 
 _PLANE: Mapping[str, str] = {
-    "SF_BACKEND": "embedded",
-    "SF_PROJECT_ID": PROJECT,
     "SF_REGION": REGION,
     "SF_CODE_BUCKET": CODE_BUCKET,
     "SF_WAREHOUSE_URI": f"gs://{WAREHOUSE_BUCKET}/warehouse",
-    "SF_COMPUTE_SA": f"worker@{PROJECT}.iam.gserviceaccount.com",
-    "SF_SUBNETWORK_URI": f"projects/{PROJECT}/regions/{REGION}/subnetworks/workers",
     "SF_CONTAINER_IMAGE": IMAGE,
     # Somebody is watching: what has landed is looked at with each tick instead of every ten minutes.
     "SF_WATCH_INTERVAL_S": "60",
@@ -38,10 +35,9 @@ _FOREIGN_SUFFIXES = ("_PROXY", "_EMULATOR_HOST", "_METADATA_HOST")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Addresses:
-    """Base URLs of the simulated services and of the functions."""
+    """Base URLs of the simulated services and of the functions; the backend has its own."""
 
     storage: str
-    topics: str
     compute: str
     functions: str
 
@@ -53,17 +49,35 @@ def checked_scale(time_scale: float) -> float:
     return time_scale
 
 
-def plane_settings(time_scale: float, changes: Mapping[str, str] | None = None) -> dict[str, str]:
+def plane_settings(
+    time_scale: float,
+    changes: Mapping[str, str] | None = None,
+    *,
+    backend: str = "embedded",
+    project: str = PROJECT,
+) -> dict[str, str]:
     """Return the settings that do not depend on where anything listens, with a scenario's `changes`."""
-    return {**_PLANE, "SF_TIME_SCALE": f"{time_scale:g}", **(changes or {})}
+    return {
+        **_PLANE,
+        "SF_BACKEND": backend,
+        "SF_PROJECT_ID": project,
+        "SF_COMPUTE_SA": f"worker@{project}.iam.gserviceaccount.com",
+        "SF_SUBNETWORK_URI": f"projects/{project}/regions/{REGION}/subnetworks/workers",
+        "SF_TIME_SCALE": f"{time_scale:g}",
+        **(changes or {}),
+    }
 
 
-def plane_environment(settings: Mapping[str, str], store: Path, at: Addresses) -> dict[str, str]:
-    """Return the variables by which functions and commands find the local cloud with these settings."""
+def plane_environment(
+    settings: Mapping[str, str], at: Addresses, backend: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the variables by which functions and commands find the local cloud with these settings.
+
+    `backend` are those of the backend: where its documents and topics are.
+    """
     return {
         **settings,
-        "SF_STORE_PATH": str(store),
-        "SF_TOPICS_ENDPOINT": at.topics,
+        **backend,
         "SF_COMPUTE_ENDPOINT": f"{at.compute}/compute/v1",
         "STORAGE_EMULATOR_HOST": at.storage,
     }

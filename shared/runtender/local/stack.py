@@ -16,6 +16,8 @@ from typing import Any
 
 import requests
 
+from runtender.local.backend import BackendName, check_backend
+from runtender.local.emulators import emulator_variables
 from runtender.local.environment import checked_scale, clean_environment
 from runtender.local.errors import LocalCloudError
 from runtender.local.home import CloudHome
@@ -31,12 +33,14 @@ _PROBE_S = 2.0
 _POLL_S = 0.05
 _LOG_LINES = 20
 
-_SHOWN = ("folder", "scenario", "time_scale", "started_at", "supervisor")
+_SHOWN = ("folder", "backend", "scenario", "time_scale", "started_at", "supervisor")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
     """How to start a local cloud in `folder`; raises `Rejected` for a scenario that is not one.
+
+    And `LocalCloudError` for a `backend` that this machine lacks.
 
     `scenario` is a shipped one's name or a YAML file, `time_scale` how many times faster than Google Cloud it runs.
     """
@@ -44,10 +48,12 @@ class Options:
     folder: Path
     time_scale: float | None = None
     scenario: str | None = None
+    backend: BackendName = BackendName.EMBEDDED
 
     def __post_init__(self) -> None:
         find_scenario(self.scenario)
         checked_scale(self.time_scale or DEFAULT_TIME_SCALE)
+        check_backend(self.backend, os.environ)
 
 
 def up(options: Options) -> Mapping[str, Any]:
@@ -118,6 +124,7 @@ def _start_supervisor(home: CloudHome, log: Path, options: Options) -> str:
         *(sys.executable, "-P", "-m", "runtender.local.supervisor"),
         *("--folder", str(home.folder)),
         *("--time-scale", f"{options.time_scale or DEFAULT_TIME_SCALE:g}"),
+        *("--backend", options.backend.value),
         *("--report", str(sender)),
         *(("--scenario", options.scenario) if options.scenario else ()),
     ]
@@ -127,7 +134,7 @@ def _start_supervisor(home: CloudHome, log: Path, options: Options) -> str:
                 subprocess.run(
                     command,
                     check=True,
-                    env=clean_environment(os.environ),
+                    env={**clean_environment(os.environ), **emulator_variables(os.environ)},
                     stdin=subprocess.DEVNULL,
                     stdout=words,
                     stderr=words,

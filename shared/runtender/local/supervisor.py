@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from runtender.errors import RuntenderError
+from runtender.local.backend import BackendName
 from runtender.local.cloud import LocalCloud
 from runtender.local.home import CloudHome
 from runtender.local.scenarios import find_scenario
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, required=True, help="the folder whose cloud this is")
     parser.add_argument("--time-scale", type=float, required=True, help="how much faster than real time")
     parser.add_argument("--scenario", help="a shipped scenario, or a file")
+    parser.add_argument("--backend", type=BackendName, required=True, help="embedded or google")
     parser.add_argument("--report", type=int, required=True, help="descriptor to report the start on")
     options = parser.parse_args(arguments)
     if os.fork():
@@ -54,7 +56,11 @@ def _run(options: argparse.Namespace, report: IO[str], stopped: threading.Event)
     home.prepare()
     try:
         cloud = LocalCloud(
-            home.data, logs=home.logs, scenario=find_scenario(options.scenario), time_scale=options.time_scale
+            home.data,
+            logs=home.logs,
+            scenario=find_scenario(options.scenario),
+            time_scale=options.time_scale,
+            backend=options.backend,
         )
     except RuntenderError as error:
         report.write(json.dumps({"error": str(error)}))
@@ -74,13 +80,14 @@ def _document(options: argparse.Namespace, cloud: LocalCloud) -> dict[str, Any]:
     return {
         "schema": 1,
         "folder": str(options.folder),
+        "backend": options.backend.value,
         "scenario": cloud.scenario.name,
         "time_scale": options.time_scale,
         "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "supervisor": os.getpid(),
         "addresses": {
+            **cloud.backend.addresses,
             "storage": at.storage,
-            "topics": at.topics,
             "compute": at.compute,
             "functions": at.functions,
         },

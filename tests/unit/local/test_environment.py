@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from runtender.errors import Rejected
@@ -16,7 +14,7 @@ from runtender.local.environment import (
 )
 from runtender.settings import Settings
 
-AT = Addresses(storage="http://s", topics="http://t", compute="http://c", functions="http://f")
+AT = Addresses(storage="http://s", compute="http://c", functions="http://f")
 
 
 def test_the_planes_settings_are_complete_and_scaled() -> None:
@@ -33,8 +31,16 @@ def test_a_scenario_may_change_the_planes_settings() -> None:
     assert settings.project == "local"
 
 
+def test_a_cloud_may_have_another_backend_and_project() -> None:
+    settings = Settings.from_env(plane_settings(1, backend="google", project="local-1"))
+    assert (settings.backend, settings.project) == ("google", "local-1")
+    assert settings.compute_sa == "worker@local-1.iam.gserviceaccount.com"
+    assert settings.subnetwork_uri.startswith("projects/local-1/regions/")
+
+
 def test_a_client_is_told_where_every_service_is() -> None:
-    environment = plane_environment(plane_settings(1), Path("/data/store.sqlite"), AT)
+    backend = {"SF_STORE_PATH": "/data/store.sqlite", "SF_TOPICS_ENDPOINT": "http://t"}
+    environment = plane_environment(plane_settings(1), AT, backend)
     assert environment["STORAGE_EMULATOR_HOST"] == "http://s"
     assert environment["SF_TOPICS_ENDPOINT"] == "http://t"
     assert environment["SF_COMPUTE_ENDPOINT"] == "http://c/compute/v1"

@@ -3,7 +3,7 @@
 from runtender.local.topics.core import Arrivals, TopicsCore, once
 from runtender.local.topics.messages import Delivery, Message, Subscription, push_body
 from runtender.local.topics.plane import plane_subscriptions, plane_topics
-from runtender.local.topics.push import Pusher
+from runtender.local.topics.push import Pusher, post_push
 from runtender.local.topics.rest import TopicsApi
 from runtender.local.topics.server import TopicsServer
 
@@ -19,5 +19,6 @@ __all__ = [
     "once",
     "plane_subscriptions",
     "plane_topics",
+    "post_push",
     "push_body",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from datetime import datetime
@@ -10,7 +11,7 @@ import requests
 
 from runtender.local.http import utc_now
 from runtender.local.topics.core import TopicsCore
-from runtender.local.topics.messages import Delivery, push_body
+from runtender.local.topics.messages import Delivery, Subscription, push_body
 
 # What Pub/Sub takes for an acknowledgement; anything else is a failed attempt.
 _ACKNOWLEDGED = frozenset({102, 200, 201, 202, 204})
@@ -76,7 +77,8 @@ class Pusher:
         thread.start()
 
     def _deliver(self, delivery: Delivery) -> None:
-        acknowledged = _post(delivery, self._core.project)
+        body = json.dumps(push_body(delivery, self._core.project)).encode()
+        acknowledged = post_push(delivery.subscription, body)
         with self._changed:
             self._in_flight.discard(threading.current_thread())
             if acknowledged:
@@ -86,18 +88,20 @@ class Pusher:
             self._changed.notify_all()
 
 
-def _post(delivery: Delivery, project: str) -> bool:
-    """Send one push request; False when it was refused, broke off, or took longer than the deadline."""
-    subscription = delivery.subscription
-    deadline_s = subscription.ack_deadline.total_seconds()
+def post_push(subscription: Subscription, body: bytes) -> bool:
+    """Send one push request to a subscription's endpoint; return whether it was acknowledged.
+
+    It was not where it was refused, broke off, or took longer than the acknowledgement deadline.
+    """
     with requests.Session() as session:
         # A proxy or a .netrc of the environment has no business on the loopback address.
         session.trust_env = False
         try:
             answer = session.post(
                 subscription.endpoint or "",
-                json=push_body(delivery, project),
-                timeout=deadline_s,
+                data=body,
+                headers={"Content-Type": "application/json"},
+                timeout=subscription.ack_deadline.total_seconds(),
                 allow_redirects=False,
             )
         except requests.RequestException:
