@@ -59,8 +59,7 @@ class Saver:
 
     def save(self, before: Loaded, after: Job) -> Loaded:
         """Save a decision, with its header entry if that changed; raises `Conflict` when somebody else was faster."""
-        runtime = self._plane.runtimes[after.runtime]
-        after = with_telemetry(before.job, after, runtime, self._plane.settings)
+        after = with_telemetry(before.job, after, self._plane)
         after = replace(after, version=before.job.version + 1, token=self._plane.clock.token())
         for attempt in range(_MOST_TRIES):
             try:

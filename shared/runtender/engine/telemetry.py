@@ -9,18 +9,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from runtender.engine.plane import Plane
 from runtender.model import Job, Outcome
-from runtender.ports import Runtime
-from runtender.settings import Settings
 
 _MOST_WORDS = 2000
 
 
-def with_telemetry(before: Job, after: Job, runtime: Runtime, settings: Settings) -> Job:
+def with_telemetry(before: Job, after: Job, plane: Plane) -> Job:
     """Return `after` with what its move from `before` adds: a new placement's handle, or the whole story at its end."""
     news: dict[str, Any] = {}
     if after.live and after.live[-1].nonce not in {row.nonce for row in before.resources}:
-        news |= runtime.describe(after, after.live[-1], settings)
+        news |= plane.runtimes[after.runtime].describe(after, after.live[-1], plane.settings)
     if after.outcome is not None and before.outcome is None:
         news |= _at_the_end(after)
     return replace(after, telemetry={**after.telemetry, **news}) if news else after
