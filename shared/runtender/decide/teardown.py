@@ -81,7 +81,8 @@ def record_delete(job: Job, nonce: str, answer: DeleteAnswer, ctx: Context) -> J
     if row is None or row.state is ResourceState.GONE:
         return job
     if answer.accepted or answer.gone:
-        return job.with_row(replace(row, delete_sent_at=ctx.now))
+        job = job.with_row(replace(row, delete_sent_at=ctx.now))
+        return replace(job, wake_at=next_wake(job, ctx))
     tries = job.cleanup.tries + 1
     state = CleanupState.STUCK if tries >= _STUCK_AFTER else CleanupState.PENDING
     job = replace(job, cleanup=Cleanup(state=state, reason=answer.detail[:500], tries=tries))

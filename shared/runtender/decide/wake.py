@@ -26,7 +26,7 @@ def _target(job: Job, ctx: Context) -> datetime:
     if row is not None and row.until is not None and row.until > ctx.now:
         return row.until
     if job.phase is Phase.STOPPING:
-        return ctx.now + _teardown_pause(job, ctx)
+        return ctx.now + _teardown_pause(job, row, ctx)
     if row is None:
         return max(ctx.now, min(job.walk.resume_at or ctx.now, job.deadlines.capacity))
     if row.state is ResourceState.DELETING or row.operation is not None:
@@ -50,7 +50,9 @@ def _watch_targets(job: Job, row: Resource, ctx: Context) -> list[datetime]:
     return targets
 
 
-def _teardown_pause(job: Job, ctx: Context) -> timedelta:
-    doublings = min(job.cleanup.tries, _MOST_DOUBLINGS)
+def _teardown_pause(job: Job, row: Resource | None, ctx: Context) -> timedelta:
+    # Refusals make the pauses longer. Once a delete was taken there is something to see soon, as after the first one.
+    accepted = row is not None and row.delete_sent_at is not None
+    doublings = 0 if accepted else min(job.cleanup.tries, _MOST_DOUBLINGS)
     pause: timedelta = ctx.timing.teardown_backoff * 2**doublings
     return min(pause, ctx.timing.teardown_backoff_max)

@@ -132,3 +132,14 @@ def test_a_job_at_rest_stays_at_rest(a):
     job = replace(stopping(a), phase=Phase.DONE, wake_at=None, resources=())
     assert wanted(job, Seen(), a.ctx(9999)) == ()
     assert decide(job, Seen(), a.ctx(9999)).job == job
+
+
+def test_a_delete_that_is_taken_at_last_is_looked_after_soon_however_often_it_was_refused(a):
+    job = stopping(a)
+    nonce = job.resources[0].nonce
+    for n in range(5):
+        job = record_delete(job, nonce, DeleteAnswer(detail="403: may not delete"), a.ctx(100 + 1000 * n))
+    job = record_delete(job, nonce, DeleteAnswer(accepted=True), a.ctx(6000))
+    assert job.wake_at == a.at(6060)
+    going = decide(job, seen(job, a.sight(job.resources[0], LiveState.ENDING)), a.ctx(6060)).job
+    assert going.wake_at == a.at(6120)
