@@ -44,11 +44,18 @@ def wish_to_end(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Cont
     ending = (
         _cancel(job)
         or _overdue(job, pair, ctx.now)
-        or _stalled(job, row, seen, ctx)
+        or stalled(job, row, seen, ctx)
         or _lost(job, row, seen, ctx)
     )
     if ending is None or (ending.reason is Reason.BOOT_TIMEOUT and _console_unread(job, row, seen, ctx)):
         return None
+    if ending.reason in {Reason.STALLED, Reason.RUN_TIMEOUT} and job.plan.kind is SubmitKind.FORECAST:
+        if ending.reason is Reason.STALLED and row.nonce not in seen.summaries:
+            return None
+        if _has_delivered(row, seen):
+            ending = Ending(
+                reason=Reason.SETTLED_BY_SUMMARY, detail="the worker fell silent after its complete summary"
+            )
     words = seen.serials.get(row.nonce)
     return Ending(reason=ending.reason, detail=ending.detail, words=words) if words else ending
 
@@ -83,7 +90,12 @@ def _console_unread(job: Job, row: Resource, seen: Seen, ctx: Context) -> bool:
     return row.nonce not in seen.serials and ctx.now < boot + ctx.timing.fence_margin
 
 
-def _stalled(job: Job, row: Resource, seen: Seen, ctx: Context) -> Ending | None:
+def _has_delivered(row: Resource, seen: Seen) -> bool:
+    summary = seen.summaries.get(row.nonce)
+    return summary is not None and summary.complete
+
+
+def stalled(job: Job, row: Resource, seen: Seen, ctx: Context) -> Ending | None:
     """No new cell for the grace although the worker is there. An unread list or an unseen worker is no stall."""
     grace, sight = ctx.timing.stall_grace, seen.sights.get(row.nonce)
     if seen.cells is None or job.started_at is None or not grace or job.plan.kind is not SubmitKind.FORECAST:
@@ -137,8 +149,7 @@ def _lost(job: Job, row: Resource, seen: Seen, ctx: Context) -> Ending | None:
     if job.plan.kind is SubmitKind.FORECAST:
         if row.nonce not in seen.summaries:
             return None
-        summary = seen.summaries[row.nonce]
-        if summary is not None and summary.complete:
+        if _has_delivered(row, seen):
             return Ending(
                 reason=Reason.SETTLED_BY_SUMMARY, detail="the worker vanished after its complete summary"
             )

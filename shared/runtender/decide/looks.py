@@ -18,7 +18,14 @@ from runtender.decide.decision import (
     is_settled,
     may_have_worker,
 )
-from runtender.decide.endings import is_disarmed, is_missing, is_overdue, stopped_early, summary_decides
+from runtender.decide.endings import (
+    is_disarmed,
+    is_missing,
+    is_overdue,
+    stalled,
+    stopped_early,
+    summary_decides,
+)
 from runtender.model import Job, Phase, Resource, ResourceState, SubmitKind
 from runtender.observed import MarkerPair, Present, Seen
 
@@ -53,10 +60,15 @@ def _alive(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) 
         return ()
     if row.operation is not None:
         return _unseen(seen, Look(LookKind.OPERATION, row.nonce))
-    if job.cancel_requested or is_overdue(job, pair, ctx.now):
+    if job.cancel_requested:
         return _unseen(seen, Look(LookKind.SERIAL, row.nonce))
-    if not ctx.thorough:
-        return ()
+    if is_overdue(job, pair, ctx.now):
+        return _unseen(seen, *_last_traces(job, row))
+    return _close_look(job, row, pair, seen, ctx) if ctx.thorough else ()
+
+
+def _close_look(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> tuple[Look, ...]:
+    """Ask of a confirmed placement: is it there, and does it get on?"""
     if row.nonce not in seen.sights:
         return (Look(LookKind.SIGHT, row.nonce),)
     if is_missing(row, seen.sights[row.nonce], ctx):
@@ -65,7 +77,17 @@ def _alive(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) 
         return _unseen(seen, Look(LookKind.FATE, row.nonce))
     if job.phase is Phase.RUNNING and job.plan.kind is SubmitKind.FORECAST and seen.cells is None:
         return (Look(LookKind.CELLS, row.nonce),)
+    if stalled(job, row, seen, ctx) is not None:
+        return _unseen(seen, *_last_traces(job, row))
     return ()
+
+
+def _last_traces(job: Job, row: Resource) -> list[Look]:
+    """Ask what a silent worker may have left: its terminal marker on the console, its summary beside its cells."""
+    kinds = [LookKind.SERIAL]
+    if job.plan.kind is SubmitKind.FORECAST and job.phase is Phase.RUNNING:
+        kinds.append(LookKind.SUMMARY)
+    return [Look(kind, row.nonce) for kind in kinds]
 
 
 def _after_loss(job: Job, row: Resource, seen: Seen) -> list[Look]:

@@ -93,9 +93,33 @@ class TestStall:
     def test_no_new_cell_for_the_grace_is_a_stall(self, a):
         job = a.running()
         row = job.resources[0]
-        seen = quiet(a, row, sights={row.nonce: a.sight(row)}, cells=Cells(count=0))
+        seen = quiet(
+            a, row, sights={row.nonce: a.sight(row)}, cells=Cells(count=0), summaries={row.nonce: None}
+        )
         assert decide(job, seen, a.ctx(60 + 2700)).tombstones[0].reason is Reason.STALLED
         assert decide(job, seen, a.ctx(60 + 2699)).tombstones == ()
+
+    def test_a_silent_worker_is_asked_for_what_it_left_before_it_is_called_stalled(self, a):
+        job = a.running()
+        row = job.resources[0]
+        seen = quiet(a, row, sights={row.nonce: a.sight(row)}, cells=Cells(count=0))
+        assert set(looking(job, seen, a.ctx(2760))) == {LookKind.SERIAL, LookKind.SUMMARY}
+        assert decide(job, seen, a.ctx(2760)).tombstones == (), "an unread summary is no proof of a stall"
+
+    @pytest.mark.parametrize("at", [2760, 3700], ids=["stalled", "past its limit"])
+    def test_one_that_had_delivered_everything_is_settled_by_its_summary(self, a, at):
+        job = a.running()
+        row = job.resources[0]
+        summary = Summary(n_cells=4, n_ok=4, n_error=0, complete=True)
+        seen = quiet(
+            a,
+            row,
+            sights={row.nonce: a.sight(row)},
+            cells=Cells(count=0),
+            summaries={row.nonce: summary},
+            serials={row.nonce: None},
+        )
+        assert decide(job, seen, a.ctx(at)).tombstones[0].reason is Reason.SETTLED_BY_SUMMARY
 
     def test_a_cell_restarts_the_grace(self, a):
         job = a.running()
