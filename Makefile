@@ -20,6 +20,10 @@ test: check ## everything: the checks, then all tests
 	@echo "==> pytest"
 	@$(BIN)/python -m pytest -n $(TEST_PROCESSES)
 
+.PHONY: scenarios
+scenarios: $(READY) ## every shipped scenario of the local cloud, on real processes
+	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) -m "" -v tests/e2e/test_scenarios.py
+
 .PHONY: check
 check: lint types layers shell docker ## lint, types, layers, shell scripts, Dockerfiles
 

@@ -118,3 +118,9 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud]:
 @pytest.fixture
 def caller(cloud: LocalCloud) -> Caller:
     return Caller(cloud)
+
+
+@pytest.fixture
+def caller_of() -> Callable[[LocalCloud], Caller]:
+    """For tests that need a cloud of their own."""
+    return Caller

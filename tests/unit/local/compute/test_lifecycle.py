@@ -135,6 +135,19 @@ def test_a_host_error_cuts_the_power_and_leaves_the_machine_terminated(project):
     assert project.history(inserted["targetId"]) == ["insert", "compute.instances.hostError"]
 
 
+def test_a_lost_machine_is_gone_at_once_with_its_disk_and_nothing_tells_of_it(project):
+    _, inserted = project.insert()
+    project.wait(15)
+    assert project.core.lose("us-central1-a", "sf-vm", project.now)
+    project.wait(0)
+    assert project.status() == "404"
+    assert project.core.leftovers().disks == ()
+    assert project.history(inserted["targetId"]) == ["insert"]
+    machine = inserted["targetId"]
+    assert project.events[1:] == [Halted(instance_id=machine), Removed(instance_id=machine)]
+    assert project.core.inserted() == (machine,), "it was made all the same"
+
+
 def test_a_machine_that_may_restart_boots_a_second_time(project):
     scheduling = {"automaticRestart": True, "onHostMaintenance": "TERMINATE"}
     project.insert(scheduling=scheduling)

@@ -152,6 +152,36 @@ def test_a_host_error_ends_everything_at_once(cloud):
     assert cloud.status() == "TERMINATED"
 
 
+CONTAINER = """#!/bin/bash
+docker pull worker:1
+docker run -d --name work worker:1 sh -c 'sleep 60; echo no end of it' >/dev/null
+echo working
+docker wait work
+docker inspect --format 'ended with {{.State.ExitCode}} {{.State.OOMKilled}}' work
+"""
+
+
+def test_a_container_can_be_ended_from_outside_with_any_code(cloud):
+    cloud.start(CONTAINER)
+    cloud.await_serial("working")
+    (machine,) = cloud.compute.machines()
+    cloud.runner.end_containers(machine.id, 3, out_of_memory=True)
+    cloud.await_serial("ended with 3 true")
+
+
+def test_a_signal_to_the_scripts_shell_leaves_the_machine_and_its_container_alone(cloud):
+    cloud.start(CONTAINER)
+    cloud.await_serial("working")
+    (machine,) = cloud.compute.machines()
+    home = cloud.root / "machines" / f"sf-vm-{machine.id}"
+    shell = (home / "state" / "script.pid").read_text()
+    cloud.runner.signal_script(machine.id, signal.SIGKILL)
+    cloud.await_that(lambda: not Path(f"/proc/{shell}").exists())
+    assert cloud.status() == "RUNNING"
+    assert cloud.runner.processes() > 2, "machine, shim, container"
+    assert cloud.runner.processes({machine.id}) == 0
+
+
 def test_a_second_boot_finds_the_disk_and_the_container_ended(cloud):
     cloud.start(
         """
