@@ -68,7 +68,7 @@ def _alive(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) 
 
 
 def _close_look(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> tuple[Look, ...]:
-    """Ask of a confirmed placement: is it there, and does it get on?"""
+    """Ask of a confirmed placement whether it is there, and whether it gets on."""
     if row.nonce not in seen.sights:
         return (Look(LookKind.SIGHT, row.nonce),)
     if is_missing(row, seen.sights[row.nonce], ctx):
