@@ -1,13 +1,22 @@
-"""What holds for every test: no other machine, nothing of the caller's environment, repeatable examples."""
+"""What holds for every test: no other machine, nothing of the caller's environment, repeatable examples.
+
+Tests that need one of Google's emulators are marked so. Where it is missing they are skipped, and the summary says why;
+RUNTENDER_TESTS_NO_EMULATOR=1 hides the emulators of a machine that has them.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import sys
+from functools import cache
 from typing import Any
 
+import pytest
 from hypothesis import settings
+
+from runtender.local.emulators import EMULATORS, find_emulators
+from runtender.local.errors import LocalCloudError
 
 # An example that fails fails on every machine: examples follow from the test's source, not from chance.
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
@@ -16,6 +25,8 @@ settings.load_profile("repeatable")
 # A developer's own plane, proxy or credentials must neither help a test nor be touched by it.
 _FOREIGN_PREFIXES = ("SF_", "GOOGLE_", "GCLOUD_", "CLOUDSDK_")
 _FOREIGN_NAMES = ("ALL_PROXY", "GCE_METADATA_HOST", "HTTPS_PROXY", "HTTP_PROXY", "STORAGE_EMULATOR_HOST")
+
+_HIDE = "RUNTENDER_TESTS_NO_EMULATOR"
 
 _LOCAL_NAMES = frozenset({"", "localhost"})
 
@@ -57,3 +68,22 @@ def _refuse_other_hosts(event: str, args: tuple[Any, ...]) -> None:
 def pytest_configure() -> None:
     _forget_the_callers_environment()
     sys.addaudithook(_refuse_other_hosts)
+
+
+@cache
+def _missing(name: str) -> str:
+    """Return why an emulator cannot be used here; an empty string when it can."""
+    if os.environ.get(_HIDE):
+        return f"Google's emulators are hidden by {_HIDE}"
+    try:
+        find_emulators(os.environ, [emulator for emulator in EMULATORS if emulator.name == name])
+    except LocalCloudError as error:
+        return str(error)
+    return ""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    # Not in a fixture: from here, the summary folds all skips for one reason into one line.
+    for mark in item.iter_markers("emulator"):
+        for reason in filter(None, map(_missing, mark.args)):
+            pytest.skip(reason)
