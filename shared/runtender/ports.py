@@ -84,7 +84,10 @@ class Store(Protocol):
 
     def find(self, collection: str, *, where: Mapping[str, Any] | None = None, order_by: str | None = None,
              descending: bool = False, limit: int = 100) -> list[Snapshot]:  # fmt: skip
-        """Return documents of a top-level collection whose top-level (or dotted) fields equal `where`."""
+        """Return documents of a collection whose top-level (or dotted) fields equal `where`; by path unless ordered.
+
+        A collection below a document is named by its path (`jobs/{job_key}/history`).
+        """
 
     def watch(self, path: str, seconds: float | None = None) -> Iterator[Snapshot | None]:
         """Yield the document now and at each change, in order, for at most `seconds`; None while it does not exist."""
@@ -133,6 +136,36 @@ class Topics(Protocol):
 
     def publish(self, topic: str, body: bytes, attributes: Mapping[str, str]) -> str:
         """Publish one message and return its id; `Retryable` when it was not taken."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Held:
+    """A message pulled from a subscription: nobody else gets it until its acknowledgement deadline."""
+
+    ack_id: str
+    message_id: str
+    body: bytes
+    attributes: Mapping[str, str]
+    published_at: datetime
+
+
+class Subscriptions(Protocol):
+    """Pub/Sub, reading side, for people: what waits to be pulled, and which topics there are.
+
+    Raises `Retryable` when the service did not answer, `Rejected` for a subscription that is not there or may not be used.
+    """
+
+    def pull(self, subscription: str, limit: int) -> list[Held]:
+        """Take what waits, at most `limit` messages; an empty list when nothing does."""
+
+    def acknowledge(self, subscription: str, ack_ids: Sequence[str]) -> None:
+        """Remove messages from the subscription for good."""
+
+    def release(self, subscription: str, ack_ids: Sequence[str]) -> None:
+        """Hand messages back, so that the next pull finds them again."""
+
+    def has_topic(self, topic: str) -> bool:
+        """True when there is such a topic."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,15 +7,17 @@ embedded backend belongs to the local cloud and is not in the deployed bundle.
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from pathlib import Path
 
 from runtender.engine.plane import Plane
 from runtender.errors import Rejected
 from runtender.gcp.clock import SystemClock
 from runtender.gcp.compute import COMPUTE_URL, RestApi
+from runtender.gcp.http import server_time as read_server_time
 from runtender.gcp.session import HttpSession
 from runtender.gcp.storage import STORAGE_URL, StorageObjects
-from runtender.ports import Api, Clock, Objects, Store, Topics
+from runtender.ports import Api, Clock, Objects, Store, Subscriptions, Topics
 from runtender.runtimes.gce_vm import GceVm
 from runtender.settings import Settings
 
@@ -56,6 +58,23 @@ def objects(of: Settings) -> Objects:
     """Return Cloud Storage, or its stand-in at STORAGE_EMULATOR_HOST (the official clients' own variable)."""
     url = os.environ.get("STORAGE_EMULATOR_HOST", "") or STORAGE_URL
     return StorageObjects(_session(url, STORAGE_URL), url, clock=clock(), timeout=of.timing.http_timeout)
+
+
+def subscriptions(of: Settings) -> Subscriptions:
+    """Return the reading side of Pub/Sub, or of the local cloud's dispatcher. No entry point needs it."""
+    if of.backend == "embedded":
+        from runtender.local.subscriber import EmbeddedSubscriptions  # noqa: PLC0415 - not in the deployed bundle
+
+        return EmbeddedSubscriptions(_local_address("SF_TOPICS_ENDPOINT"), of.project)
+    from runtender.gcp.subscriptions import PubSubSubscriptions  # noqa: PLC0415 - cold start
+
+    return PubSubSubscriptions(of.project)
+
+
+def server_time() -> datetime | None:
+    """Return the time by Cloud Storage, or its stand-in; None where it does not answer."""
+    url = os.environ.get("STORAGE_EMULATOR_HOST", "") or STORAGE_URL
+    return read_server_time(_session(url, STORAGE_URL), url)
 
 
 def compute(of: Settings) -> Api:

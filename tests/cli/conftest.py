@@ -15,13 +15,15 @@ from typing import Any
 
 import jsonschema
 import pytest
+import referencing
 import requests
 import yaml
 from click.testing import CliRunner, Result
+from referencing.jsonschema import DRAFT202012
 
 from runtender import ids
 from runtender.cli.main import cli
-from runtender.cli.world import World
+from runtender.client.world import World
 from runtender.engine.intake import Intake
 from runtender.engine.plane import Plane
 from runtender.gcp.clock import SystemClock
@@ -30,6 +32,8 @@ from runtender.local.home import CloudHome
 from runtender.local.http import CoreAdapter
 from runtender.local.objects.core import ObjectsCore
 from runtender.local.store import MemoryStore
+from runtender.local.subscriber import EmbeddedSubscriptions
+from runtender.local.topics import TopicsApi, TopicsCore, plane_subscriptions, plane_topics
 from runtender.model import (
     Cells,
     Cleanup,
@@ -267,6 +271,21 @@ def objects() -> Objects:
 
 
 @pytest.fixture
+def dispatcher() -> TopicsCore:
+    """Pub/Sub with the plane's topics; nobody pushes."""
+    settings = Settings.from_env(PROJECT)
+    waiting = [one for one in plane_subscriptions(settings, "") if one.endpoint is None]
+    return TopicsCore(project=settings.project, topics=plane_topics(settings), subscriptions=waiting)
+
+
+@pytest.fixture
+def subscriptions(dispatcher: TopicsCore) -> EmbeddedSubscriptions:
+    session = requests.Session()
+    session.mount("http://", CoreAdapter(TopicsApi(dispatcher).handle, SystemClock().now))
+    return EmbeddedSubscriptions("http://topics", "demo", session)
+
+
+@pytest.fixture
 def mailbox(store: MemoryStore) -> Mailbox:
     return Mailbox(store=store)
 
@@ -310,14 +329,19 @@ def intake(world: World, store: MemoryStore, objects: Objects) -> Intaken:
 
 
 @pytest.fixture
-def world(store: MemoryStore, objects: Objects, mailbox: Mailbox) -> World:
+def world(
+    store: MemoryStore, objects: Objects, mailbox: Mailbox, subscriptions: EmbeddedSubscriptions
+) -> World:
     return World(
         settings=Settings.from_env(PROJECT),
         store=store,
         objects=objects,
         topics=mailbox,
+        subscriptions=subscriptions,
         clock=SystemClock(),
+        server_time=lambda: datetime.now(UTC),
         answer_wait=timedelta(milliseconds=200),
+        patience=timedelta(0),
     )
 
 
@@ -343,15 +367,22 @@ def flights(tmp_path: Path, objects: Objects) -> Path:
     return path
 
 
+SCHEMAS = Path(__file__).parent / "schemas"
+
+
 @pytest.fixture
 def parsed() -> Callable[[Result, str, str], Any]:
     """Read a command's standard output as JSON or YAML, and hold it to the schema of that name."""
+    described = {path.name: json.loads(path.read_text()) for path in SCHEMAS.glob("*.json")}
+    resources = [(name, DRAFT202012.create_resource(schema)) for name, schema in described.items()]
+    registry: Any = referencing.Registry().with_resources(resources)
 
     def read(result: Result, form: str, schema: str) -> Any:
         document = json.loads(result.stdout) if form == "json" else yaml.safe_load(result.stdout)
-        described = json.loads((Path(__file__).parent / "schemas" / f"{schema}.json").read_text())
         jsonschema.Draft202012Validator(
-            described, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+            described[f"{schema}.json"],
+            format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER,
+            registry=registry,
         ).validate(document)
         return document
 

@@ -34,7 +34,18 @@ def test_help_names_every_verb():
 
     assert result.exit_code == 0
     verbs = {line.split()[0] for line in result.stdout.partition("Commands:")[2].splitlines() if line}
-    assert verbs == {"submit", "stage", "list", "describe", "wait", "logs", "cancel", "local"}
+    assert verbs == {
+        "submit",
+        "stage",
+        "list",
+        "describe",
+        "history",
+        "wait",
+        "logs",
+        "cancel",
+        "retry",
+        "local",
+    }
 
 
 @pytest.mark.parametrize("verb", ["submit", "stage", "list", "describe", "wait", "logs", "cancel"])

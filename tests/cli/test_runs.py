@@ -123,7 +123,8 @@ def test_cancel_publishes_the_wish_and_prints_the_answer(runtender, mailbox, run
     result = runtender("cancel", running.run_id, "--format", form)
 
     assert result.exit_code == 0
-    assert parsed(result, form, "answer")["state"] == "accepted"
+    (answer,) = parsed(result, form, "answers")["answers"]
+    assert (answer["state"], answer["run_id"]) == ("accepted", running.run_id)
     (message,) = mailbox.messages
     assert message == {"action": "cancel", "run_id": running.run_id, "request_id": message["request_id"]}
 

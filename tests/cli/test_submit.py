@@ -216,7 +216,7 @@ def test_the_plane_takes_in_a_cancel(runtender, flights, intake, parsed):
     result = runtender("cancel", run_id, "--format", "json", topics=intake)
     run = parsed(runtender("describe", run_id, "--format", "json"), "json", "run")
 
-    assert parsed(result, "json", "answer")["state"] == "accepted"
+    assert parsed(result, "json", "answers")["answers"][0]["state"] == "accepted"
     assert run["jobs"][0]["cancel_requested"] is True
 
 

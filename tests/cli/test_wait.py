@@ -11,7 +11,7 @@ from io import StringIO
 import pytest
 
 from runtender.cli.progress import progress
-from runtender.cli.watching import Picture
+from runtender.client.records import record_of
 from runtender.errors import Retryable
 from runtender.local.store import MemoryStore
 from runtender.model import Cells, Cleanup, CleanupState, Phase, SubmitKind
@@ -19,6 +19,11 @@ from runtender.ports import Update
 from runtender.wire.documents import job_path, job_to_document, run_path, run_to_document
 
 _CODES = {"SUCCEEDED": 0, "PARTIAL": 3, "FAILED": 3, "TIMED_OUT": 4, "NO_CAPACITY": 5, "CANCELLED": 6}
+
+
+def seen(make, job):
+    """The record of a run with one job."""
+    return record_of(run_to_document(make.run(job)), [job_to_document(job)])
 
 
 class StridingClock:
@@ -42,7 +47,8 @@ def test_the_exit_code_tells_the_outcome(runtender, make, keep, parsed, outcome,
     result = runtender("wait", make.RUN_ID, "--format", "json")
 
     assert result.exit_code == code
-    assert parsed(result, "json", "run")["run"]["outcome"] == outcome
+    (ended,) = parsed(result, "json", "ended_runs")["runs"]
+    assert ended["run"]["outcome"] == outcome
 
 
 def test_wait_ends_when_the_run_does(runtender, make, keep, store, parsed):
@@ -63,7 +69,7 @@ def test_wait_ends_when_the_run_does(runtender, make, keep, store, parsed):
     result = runtender("wait", make.RUN_ID, "--format", "json", clock=clock)
 
     assert result.exit_code == 0
-    assert parsed(result, "json", "run")["jobs"][0]["outcome"] == "SUCCEEDED"
+    assert parsed(result, "json", "ended_runs")["runs"][0]["jobs"][0]["outcome"] == "SUCCEEDED"
     assert "statistical: SUCCEEDED (Completed)" in result.stderr.splitlines()[-1]
 
 
@@ -149,18 +155,14 @@ def test_progress_off_a_terminal_is_a_line_per_change(make, capsys):
     waiting = make.job(phase=Phase.PROVISIONING, started_at=None, cells=Cells())
     running = make.job()
     with progress() as display:
-        display.show(Picture(), at)
+        display.show([], at)
         for job, seconds in ((waiting, 0), (waiting, 5), (running, 6), (running, 7)):
-            display.show(
-                Picture(run=make.run(job), jobs={"statistical": job}), at + timedelta(seconds=seconds)
-            )
+            display.show([seen(make, job)], at + timedelta(seconds=seconds))
         for count, seconds in ((5, 8), (6, 17), (7, 18)):
             job = make.job(cells=Cells(count=count))
-            display.show(
-                Picture(run=make.run(job), jobs={"statistical": job}), at + timedelta(seconds=seconds)
-            )
+            display.show([seen(make, job)], at + timedelta(seconds=seconds))
         ended = make.ended_job("SUCCEEDED")
-        display.show(Picture(run=make.run(ended), jobs={"statistical": ended}), at)
+        display.show([seen(make, ended)], at)
 
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -175,7 +177,7 @@ def test_progress_off_a_terminal_is_a_line_per_change(make, capsys):
 def test_a_task_has_no_cells_to_land(make, capsys):
     job = make.job(family="task", plan=make.plan(kind=SubmitKind.TASK))
     with progress() as display:
-        display.show(Picture(run=make.run(job), jobs={"task": job}), make.ACCEPTED + timedelta(minutes=4))
+        display.show([seen(make, job)], make.ACCEPTED + timedelta(minutes=4))
 
     line = "2026-01-05 08:04:00Z task: RUNNING, placement 2, 1m00s of 1h00m\n"
     assert capsys.readouterr().err == line
@@ -192,9 +194,7 @@ def test_progress_on_a_terminal_is_drawn_over_and_taken_away(make, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     job = make.job()
     with progress() as display:
-        display.show(
-            Picture(run=make.run(job), jobs={"statistical": job}), make.ACCEPTED + timedelta(minutes=4)
-        )
+        display.show([seen(make, job)], make.ACCEPTED + timedelta(minutes=4))
         drawn = screen.getvalue()
 
     assert "RUNNING" in drawn

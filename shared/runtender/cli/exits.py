@@ -41,9 +41,19 @@ _EXIT_BY_OUTCOME = {
 }
 
 
+# A run that came to nothing by itself is worse than one that had no time, no machine or no wish to go on.
+_WORST_FIRST = (Exit.RUN_FAILED, Exit.TIMED_OUT, Exit.NO_CAPACITY, Exit.CANCELLED)
+
+
 def exit_for(outcome: Outcome) -> Exit:
     """Return the exit code of a command that waited for a run with this outcome."""
     return _EXIT_BY_OUTCOME[outcome]
+
+
+def worst(exits: Iterable[Exit]) -> Exit:
+    """Return the exit code that speaks for several runs."""
+    found = frozenset(exits)
+    return next((each for each in _WORST_FIRST if each in found), Exit.OK)
 
 
 class Failure(click.ClickException):

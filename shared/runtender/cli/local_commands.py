@@ -16,10 +16,10 @@ from rich.console import RenderableType
 
 from runtender.cli.demo_report import demo_exit, demo_parts, unmet
 from runtender.cli.exits import Exit, Failure, exit_for, input_faults, interrupted
-from runtender.cli.local_cloud import cloud_folder
 from runtender.cli.output import Format, emit, facts, note, table, with_format
 from runtender.cli.staging import build_package, upload_package
 from runtender.cli.wait import follow_run
+from runtender.client.local_cloud import cloud_folder
 from runtender.ports import Objects
 
 _time_scale = click.option(

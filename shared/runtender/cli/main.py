@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -9,10 +10,12 @@ import click
 from runtender.cli.exits import Exit, Failure
 from runtender.cli.local_commands import local
 from runtender.cli.logs import logs
-from runtender.cli.runs import cancel, describe, list_runs
+from runtender.cli.runs import describe, history, list_runs
 from runtender.cli.stage import stage
+from runtender.cli.steering import cancel, retry
 from runtender.cli.submit import submit
 from runtender.cli.wait import wait
+from runtender.cli.world import keep_flags, with_settings
 from runtender.errors import RuntenderError
 
 
@@ -30,13 +33,15 @@ class Program(click.Group):
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="runtender", prog_name="runtender")
-def cli() -> None:
+@with_settings
+def cli(project: str | None, settings: Mapping[str, str]) -> None:
     """Tend batch forecasts on Google Cloud: find them capacity, watch them, clean up after them.
 
     Data goes to standard output, everything else to standard error. Exit codes: 0 ok, 1 error, 2 usage, 3 run failed,
     4 timed out, 5 no capacity, 6 cancelled.
     """
+    keep_flags(project, settings)
 
 
-for _command in (submit, stage, list_runs, describe, wait, logs, cancel, local):
+for _command in (submit, stage, list_runs, describe, history, wait, logs, cancel, retry, local):
     cli.add_command(_command)

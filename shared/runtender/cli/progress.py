@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from runtender.cli.output import console_for, note, table
 from runtender.cli.text import moment, span
-from runtender.cli.watching import Picture
+from runtender.client.records import RunRecord
 from runtender.model import Job, Phase, SubmitKind
 
 # Cells may land every second; a log of the progress needs them less often.
@@ -24,15 +24,18 @@ _BETWEEN_CELLS = timedelta(seconds=10)
 class Progress(Protocol):
     """Somewhere to show progress."""
 
-    def show(self, picture: Picture, now: datetime) -> None:
-        """Show a picture; called about each second, and at each change."""
+    def show(self, records: Sequence[RunRecord], now: datetime) -> None:
+        """Show runs as last seen; called about each second, and at each change."""
 
 
 @contextmanager
-def progress() -> Iterator[Progress]:
-    """Lend the progress display that fits standard error; what it has drawn on a terminal is gone afterwards."""
+def progress(*, several: bool = False) -> Iterator[Progress]:
+    """Lend the progress display that fits standard error; what it has drawn on a terminal is gone afterwards.
+
+    `several` names the run in each line.
+    """
     if not sys.stderr.isatty():
-        yield _Lines()
+        yield _Lines(several=several)
         return
     console = console_for(sys.stderr)
     with Live(
@@ -78,29 +81,39 @@ class _Drawn:
     def __init__(self, live: Live) -> None:
         self._live = live
 
-    def show(self, picture: Picture, now: datetime) -> None:
-        if picture.run is None:
-            return
+    def show(self, records: Sequence[RunRecord], now: datetime) -> None:
+        parts = [part for record in records for part in self._parts(record, now)]
+        if parts:
+            self._live.update(Group(*parts), refresh=True)
+
+    @staticmethod
+    def _parts(record: RunRecord, now: datetime) -> Iterator[RenderableType]:
         rows = [
-            (family, state(job), str(placements(job)), cells(job), elapsed(job, now))
-            for family, job in picture.jobs.items()
+            (job.family, state(job), str(placements(job)), cells(job), elapsed(job, now))
+            for job in record.latest
         ]
-        jobs = table(("FAMILY", "STATE", "PLACEMENTS", "LANDED", "ELAPSED"), rows, numbers=["PLACEMENTS"])
-        self._live.update(Group(Text(f"{picture.run.run_id}  {picture.run.status}"), jobs), refresh=True)
+        yield Text(f"{record.run.run_id}  {record.run.status}")
+        yield table(("FAMILY", "STATE", "PLACEMENTS", "LANDED", "ELAPSED"), rows, numbers=["PLACEMENTS"])
 
 
 class _Lines:
-    def __init__(self) -> None:
+    def __init__(self, *, several: bool) -> None:
+        self._several = several
         self._shown: dict[str, tuple[object, ...]] = {}
         self._cells: dict[str, tuple[str, datetime]] = {}
 
-    def show(self, picture: Picture, now: datetime) -> None:
-        for family, job in picture.jobs.items():
-            stage = (job.job_key, state(job), placements(job))
-            landed, since = self._cells.get(family, ("", now))
-            if stage == self._shown.get(family) and (cells(job) == landed or now - since < _BETWEEN_CELLS):
-                continue
-            self._shown[family] = stage
-            self._cells[family] = (cells(job), now)
-            words = (state(job), f"placement {placements(job)}", cells(job), elapsed(job, now))
-            note(f"{moment(now)} {family}: {', '.join(filter(None, words))}")
+    def show(self, records: Sequence[RunRecord], now: datetime) -> None:
+        for record in records:
+            for job in record.latest:
+                self._show(job, now)
+
+    def _show(self, job: Job, now: datetime) -> None:
+        stage = (state(job), placements(job))
+        landed, since = self._cells.get(job.job_key, ("", now))
+        if stage == self._shown.get(job.job_key) and (cells(job) == landed or now - since < _BETWEEN_CELLS):
+            return
+        self._shown[job.job_key] = stage
+        self._cells[job.job_key] = (cells(job), now)
+        name = f"{job.run_id} {job.family}" if self._several else job.family
+        words = (state(job), f"placement {placements(job)}", cells(job), elapsed(job, now))
+        note(f"{moment(now)} {name}: {', '.join(filter(None, words))}")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
 
+from runtender.cli.filters import took
 from runtender.cli.output import facts, heading, table
 from runtender.cli.progress import cells, elapsed, placements, state
-from runtender.cli.records import RunRecord
 from runtender.cli.text import moment, span
-from runtender.model import CleanupState, Deadlines, Job, Run
+from runtender.client.records import RunRecord
+from runtender.model import CleanupState, Deadlines, HistoryRow, Job, Run
 
 
 def list_parts(runs: Iterable[Run], now: datetime) -> Iterator[RenderableType]:
@@ -25,7 +26,7 @@ def list_parts(runs: Iterable[Run], now: datetime) -> Iterator[RenderableType]:
             run.outcome.value if run.outcome else "",
             ", ".join(run.families),
             moment(run.created_at),
-            span((run.finished_at or now) - run.created_at),
+            span(took(run, now)),
         )
         for run in runs
     ]
@@ -39,6 +40,14 @@ def outcome_parts(record: RunRecord) -> Iterator[RenderableType]:
     yield _jobs(record.jobs)
 
 
+def outcomes_parts(records: Sequence[RunRecord]) -> Iterator[RenderableType]:
+    """Show how runs ended: one of them in full, several in a line per job."""
+    if len(records) == 1:
+        yield from outcome_parts(records[0])
+        return
+    yield _jobs([job for record in records for job in record.jobs], named=True)
+
+
 def run_parts(record: RunRecord, now: datetime) -> Iterator[RenderableType]:
     """Show everything there is to know about a run."""
     yield from outcome_parts(record)
@@ -46,8 +55,27 @@ def run_parts(record: RunRecord, now: datetime) -> Iterator[RenderableType]:
         yield heading(job.job_key)
         yield _job_facts(job, now)
         yield from _part("Placements that failed", _ledger(job))
+        yield from _part("Not to be tried for now", _blocked(job, now))
         yield from _part("Resources", _resources(job))
         yield from _part("History", _history(job))
+
+
+def history_parts(rows: Iterable[tuple[Job, HistoryRow]]) -> Iterator[RenderableType]:
+    """Show one line per step, with the job that took it."""
+    cells = [
+        (
+            moment(row.at),
+            job.family,
+            str(job.attempt),
+            row.phase.value,
+            row.outcome.value if row.outcome else "",
+            row.cause,
+            row.detail,
+        )
+        for job, row in rows
+    ]
+    columns = ("AT", "FAMILY", "ATTEMPT", "PHASE", "OUTCOME", "CAUSE", "DETAIL")
+    yield table(columns, cells, numbers=["ATTEMPT"])
 
 
 def _part(title: str, content: Table) -> Iterator[RenderableType]:
@@ -72,12 +100,14 @@ def _header(run: Run) -> RenderableType:
     )
 
 
-def _jobs(jobs: Iterable[Job]) -> RenderableType:
+def _jobs(jobs: Iterable[Job], *, named: bool = False) -> RenderableType:
+    """Make a line per job, which begins with its run if it is `named`."""
     columns = (
         "FAMILY", "ATTEMPT", "STATE", "CLEANUP", "PLACEMENTS", "LANDED", "PROVISION", "EXECUTE", "TOTAL",
     )  # fmt: skip
     rows = [
         (
+            *((job.run_id,) if named else ()),
             job.family,
             str(job.attempt),
             state(job),
@@ -90,7 +120,8 @@ def _jobs(jobs: Iterable[Job]) -> RenderableType:
         )
         for job in jobs
     ]
-    return table(columns, rows, numbers=["ATTEMPT", "PLACEMENTS", "PROVISION", "EXECUTE", "TOTAL"])
+    numbers = ["ATTEMPT", "PLACEMENTS", "PROVISION", "EXECUTE", "TOTAL"]
+    return table(("RUN", *columns) if named else columns, rows, numbers=numbers)
 
 
 def _job_facts(job: Job, now: datetime) -> RenderableType:
@@ -102,6 +133,7 @@ def _job_facts(job: Job, now: datetime) -> RenderableType:
             ("Models", ", ".join(job.plan.models)),
             ("Image", job.plan.image_uri),
             ("Elapsed", elapsed(job, now)),
+            ("Walk", _walk(job)),
             *_deadlines(job.deadlines),
             ("Cancel requested", "yes" if job.cancel_requested else ""),
             ("Cleanup", _cleanup(job)),
@@ -124,6 +156,34 @@ def _cleanup(job: Job) -> str:
         return ""
     tries = f"{job.cleanup.tries} tries" if job.cleanup.tries else ""
     return ", ".join(filter(None, (job.cleanup.state.value, tries, job.cleanup.reason)))
+
+
+def _walk(job: Job) -> str:
+    """Say where the search for capacity stands."""
+    walk, places = job.walk, job.plan.placements
+    following = places[walk.order[walk.next]].label if walk.next < len(walk.order) else ""
+    words = (
+        f"pass {walk.passes + 1}",
+        f"{walk.attempts} failed{_of_at_most(job)}" if walk.attempts else "",
+        f"next {following}" if following and job.outcome is None else "",
+        f"not before {moment(walk.resume_at)}" if walk.resume_at and job.outcome is None else "",
+        "exhausted" if walk.exhausted else "",
+    )
+    return ", ".join(filter(None, words))
+
+
+def _of_at_most(job: Job) -> str:
+    bound = job.plan.walk.max_attempts
+    return f" of at most {bound}" if bound else ""
+
+
+def _blocked(job: Job, now: datetime) -> Table:
+    rows = [
+        (block.scope.value, block.name, moment(block.until))
+        for block in job.walk.blocked
+        if block.until > now
+    ]
+    return table(("SCOPE", "NAME", "UNTIL"), rows)
 
 
 def _ledger(job: Job) -> Table:

@@ -11,7 +11,8 @@ from rich.console import RenderableType
 from runtender.cli.exits import input_faults
 from runtender.cli.output import Format, emit, facts, note, with_format
 from runtender.cli.staging import build_package, upload_package
-from runtender.cli.world import World, with_world
+from runtender.cli.world import with_world
+from runtender.client.world import World
 
 
 @click.command()

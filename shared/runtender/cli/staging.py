@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from runtender.cli.object_uri import ObjectUri
+from runtender.client.object_uri import ObjectUri
 from runtender.errors import Rejected
 from runtender.ports import Objects
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
-from rich.console import RenderableType
 
-from runtender.cli.config_file import read_config
+from runtender.cli.answers import answer_document, answer_parts, awaited, published, refusal
 from runtender.cli.exits import input_faults
-from runtender.cli.output import Format, emit, facts, note, with_format
+from runtender.cli.output import Format, emit, note, with_format
 from runtender.cli.parameters import duration, labels, names
-from runtender.cli.requests import answer, refusal
-from runtender.cli.submission import Wishes, submit_config
-from runtender.cli.wait import wait_for
-from runtender.cli.world import World, with_world
+from runtender.cli.reports import outcome_parts
+from runtender.cli.wait import leave, watch_to_end
+from runtender.cli.world import with_world
+from runtender.client.config_file import read_config
+from runtender.client.requests import Answer, AnswerState, new_request_id
+from runtender.client.submission import Wishes, submit_config
+from runtender.client.world import World
 from runtender.model import SubmitKind
-from runtender.wire.documents import run_path
-
-_DUPLICATE, _PUBLISHED = "duplicate", "published"
 
 
 @click.command()
@@ -72,52 +69,26 @@ def submit(
     """
     if waits and no_confirm:
         raise click.UsageError("--wait needs the plane's answer; leave out --no-confirm")
-    request_id = request_id or str(uuid.uuid4())
+    request_id = request_id or new_request_id()
     with input_faults():
         content = read_config(config, world.objects)
         note(submit_config(world, content, request_id, Wishes(kind=SubmitKind(kind), **wishes)))
     if no_confirm:
-        _report(chosen, _document(request_id, _PUBLISHED))
+        _report(chosen, published(request_id))
         return
-    document = _confirmed(world, request_id)
-    if refused := refusal(document):
-        _report(chosen, document)
+    answer = awaited(world, request_id)
+    if refused := refusal([answer]):
+        _report(chosen, answer)
         raise refused
-    if document["state"] == _DUPLICATE:
-        note(f"run {document['run_id']} has this config already; --force starts a new attempt")
-    if waits:
-        note(f"run {document['run_id']} is {document['state']}")
-        wait_for(world, chosen, document["run_id"])
-    _report(chosen, document)
+    if answer.state is AnswerState.DUPLICATE:
+        note(f"run {answer.run_id} has this config already; --force starts a new attempt")
+    if waits and answer.run_id is not None:
+        note(f"run {answer.run_id} is {answer.state}")
+        (record,) = ended = watch_to_end(world, [answer.run_id])
+        emit(chosen, record.document, lambda: outcome_parts(record))
+        leave(ended)
+    _report(chosen, answer)
 
 
-def _confirmed(world: World, request_id: str) -> dict[str, Any]:
-    """Return the plane's answer with the run's job keys; raises `Failure` when there is none in time."""
-    row = answer(world, request_id)
-    run_id = row.get("run_id")
-    header = world.store.get(run_path(run_id)) if run_id else None
-    families = header.data["families"] if header else {}
-    return {
-        **_document(request_id, row["state"]),
-        "run_id": run_id,
-        "jobs": {family: entry["job_key"] for family, entry in families.items()},
-        "errors": list(row["errors"]),
-    }
-
-
-def _document(request_id: str, state: str) -> dict[str, Any]:
-    return {"request_id": request_id, "state": state, "run_id": None, "jobs": {}, "errors": []}
-
-
-def _report(chosen: Format, document: Mapping[str, Any]) -> None:
-    def view() -> Iterable[RenderableType]:
-        yield facts(
-            [
-                ("Run", document["run_id"] or ""),
-                ("State", document["state"]),
-                *(("Job", key) for key in document["jobs"].values()),
-                ("Request", document["request_id"]),
-            ]
-        )
-
-    emit(chosen, document, view)
+def _report(chosen: Format, answer: Answer) -> None:
+    emit(chosen, answer_document(answer), lambda: answer_parts([answer]))

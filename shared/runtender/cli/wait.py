@@ -1,20 +1,22 @@
-"""`runtender wait`: stay with a run until its outcome is known, and end with the exit code of that outcome."""
+"""`runtender wait`: stay with runs until their outcomes are known, and end with the exit code of the worst."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import NoReturn
 
 import click
 
-from runtender.cli.exits import Failure, exit_for, interrupted
+from runtender.cli.exits import Failure, exit_for, interrupted, worst
 from runtender.cli.output import Format, emit, note, with_format
-from runtender.cli.parameters import duration
+from runtender.cli.parameters import duration, run_argument
 from runtender.cli.progress import progress
-from runtender.cli.records import RunRecord, load_run
-from runtender.cli.reports import outcome_parts
-from runtender.cli.watching import Picture, RunWatch
-from runtender.cli.world import World, with_world
+from runtender.cli.reports import outcomes_parts
+from runtender.cli.world import with_world
+from runtender.client.records import RunRecord, load_run
+from runtender.client.watching import RunsWatch
+from runtender.client.world import World
 from runtender.model import CleanupState, Outcome, Timing
 from runtender.ports import Clock, Store
 
@@ -23,65 +25,110 @@ _BEAT_S = 1.0
 _MISSED_LOOKS = 3
 # A local cloud runs many times faster than this machine starts a process.
 _LEAST_SILENCE = timedelta(minutes=1)
+_PATIENCE = timedelta(minutes=5)
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN")
+@run_argument(several=True)
 @click.option(
-    "--timeout", metavar="DURATION", callback=duration, help="Give up waiting after this long, e.g. 2h."
+    "--timeout", metavar="SPAN", callback=duration, help="Give up waiting after this long, e.g. 2h."
 )
 @with_format
 @with_world
-def wait(world: World, chosen: Format, run_id: str, timeout: timedelta | None) -> None:
-    """Wait until RUN has ended, showing how far it is.
+def wait(world: World, chosen: Format, run_ids: tuple[str, ...], timeout: timedelta | None) -> None:
+    """Wait until every RUN has ended, showing how far it is.
 
-    Ends with 0 succeeded, 3 failed or partial, 4 timed out, 5 no capacity, 6 cancelled. Ctrl-C leaves the run alone.
+    Ends with 0 succeeded, 3 failed or partial, 4 timed out, 5 no capacity, 6 cancelled; of several runs, with the first
+    of 3, 4, 5, 6 that one of them has. Ctrl-C leaves the runs alone.
     """
-    wait_for(world, chosen, run_id, timeout)
+    ended = watch_to_end(world, run_ids, timeout)
+    documents = {"runs": [record.document for record in ended]}
+    emit(chosen, documents, lambda: outcomes_parts(ended))
+    leave(ended)
 
 
-def wait_for(world: World, chosen: Format, run_id: str, timeout: timedelta | None = None) -> NoReturn:
-    """Follow a run to its outcome, print it, and leave with its exit code; `Failure` for an unknown run."""
-    load_run(world.store, run_id)
+def watch_to_end(
+    world: World, run_ids: Sequence[str], timeout: timedelta | None = None
+) -> tuple[RunRecord, ...]:
+    """Follow runs to their outcomes and return them; raises `UnknownRun`, and what `follow_runs` raises."""
+    wanted = tuple(dict.fromkeys(run_ids))
+    for run_id in wanted:
+        load_run(world.store, run_id)
+    names = " ".join(wanted)
     with interrupted(
-        f"no longer watching; run {run_id} goes on. 'runtender wait {run_id}' takes it up again"
+        f"no longer watching; run {', '.join(wanted)} goes on. 'runtender wait {names}' takes it up again"
     ):
-        outcome = follow_run(world.store, world.clock, world.settings.timing, run_id, timeout)
-    record = load_run(world.store, run_id)
-    emit(chosen, record.document, lambda: outcome_parts(record))
-    _tell_cleanup(record)
-    click.get_current_context().exit(exit_for(outcome))
+        follow_runs(
+            world.store, world.clock, world.settings.timing, wanted, timeout=timeout, patience=world.patience
+        )
+    return tuple(load_run(world.store, run_id) for run_id in wanted)
+
+
+def leave(ended: Sequence[RunRecord]) -> NoReturn:
+    """Say what is left to clean up, and end the command with the exit code of the worst outcome."""
+    for record in ended:
+        _tell_cleanup(record)
+    outcomes = [record.run.outcome for record in ended]
+    click.get_current_context().exit(worst(exit_for(outcome) for outcome in outcomes if outcome is not None))
 
 
 def follow_run(
     store: Store, clock: Clock, timing: Timing, run_id: str, timeout: timedelta | None = None
 ) -> Outcome:
-    """Show a run's progress until its outcome is known, and return it.
+    """Show a run's progress until its outcome is known, and return it; raises what `follow_runs` raises."""
+    return follow_runs(store, clock, timing, [run_id], timeout=timeout)[run_id]
 
-    Raises `Failure` when `timeout` has passed, and when the plane has fallen silent.
+
+def follow_runs(
+    store: Store,
+    clock: Clock,
+    timing: Timing,
+    run_ids: Sequence[str],
+    *,
+    timeout: timedelta | None = None,
+    patience: timedelta = _PATIENCE,
+) -> Mapping[str, Outcome]:
+    """Show the progress of runs until all their outcomes are known, and return these.
+
+    Raises `Failure` when `timeout` has passed, and when the plane has fallen silent about one of them.
     """
-    picture = Picture()
-    begun = heard = clock.now()
-    with progress() as display, RunWatch(store, run_id) as watch:
-        while True:
-            fresh = watch.next(_BEAT_S)
-            now = clock.now()
-            if fresh is not None:
-                picture, heard = fresh, now
-            display.show(picture, now)
-            if picture.run is not None and picture.run.outcome is not None:
-                # The header may be seen before the jobs that it sums up.
-                display.show(_now_stored(store, run_id), now)
-                return picture.run.outcome
-            if timeout is not None and now - begun >= timeout:
-                raise Failure(f"run {run_id} has not ended yet; 'runtender wait {run_id}' goes on waiting")
-            if now - heard > _silence(timing):
-                raise Failure(_silent(run_id, now - heard))
+    begun = clock.now()
+    heard = dict.fromkeys(run_ids, begun)
+    seen: dict[str, RunRecord] = {}
+    outcomes: dict[str, Outcome] = {}
+    several = len(run_ids) > 1
+    with (
+        progress(several=several) as display,
+        RunsWatch(store, run_ids, patience=patience.total_seconds()) as watch,
+    ):
+        while heard:
+            fresh, now = watch.next(_BEAT_S), clock.now()
+            if fresh is not None and fresh.run.run_id in heard:
+                run_id = fresh.run.run_id
+                seen[run_id], heard[run_id] = fresh, now
+                if fresh.run.outcome is not None:
+                    # The header may be seen before the jobs that it sums up.
+                    seen[run_id] = load_run(store, run_id)
+                    outcomes[run_id] = fresh.run.outcome
+                    del heard[run_id]
+            display.show(list(seen.values()), now)
+            _check(heard, now, begun, timeout, _silence(timing))
+    return outcomes
 
 
-def _now_stored(store: Store, run_id: str) -> Picture:
-    record = load_run(store, run_id)
-    return Picture(run=record.run, jobs={job.family: job for job in record.latest})
+def _check(
+    heard: Mapping[str, datetime],
+    now: datetime,
+    begun: datetime,
+    timeout: timedelta | None,
+    silence: timedelta,
+) -> None:
+    if heard and timeout is not None and now - begun >= timeout:
+        names = " ".join(heard)
+        raise Failure(f"run {', '.join(heard)} has not ended yet; 'runtender wait {names}' goes on waiting")
+    for run_id, at in heard.items():
+        if now - at > silence:
+            raise Failure(_silent(run_id, now - at))
 
 
 def _silence(timing: Timing) -> timedelta:
@@ -91,7 +138,7 @@ def _silence(timing: Timing) -> timedelta:
 
 def _silent(run_id: str, quiet: timedelta) -> str:
     minutes = quiet // timedelta(minutes=1)
-    remedy = "see whether its tick is firing and its functions answer"
+    remedy = "'runtender doctor' shows whether its tick is firing and its functions answer"
     return f"run {run_id} has no outcome, and the plane has written nothing for {minutes} minutes; {remedy}"
 
 

@@ -60,6 +60,16 @@ class Reply:
         return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds())
 
 
+def server_time(session: HttpSession, url: str) -> datetime | None:
+    """Return the time by the server at `url`, to the second; None where it does not answer, or has no clock to show."""
+    try:
+        # Any answer has the header, a refusal too.
+        answer = session.request("GET", url, timeout=(_CONNECT_S, _CONNECT_S))
+        return parsedate_to_datetime(answer.headers.get("Date", ""))
+    except (requests.RequestException, ValueError):
+        return None
+
+
 class HttpCaller:
     """Calls over one session, each within one time-out."""
 

@@ -88,14 +88,14 @@ class TopicsCore:
         self._outcomes: dict[str, Counter[str]] = {name: Counter() for name in self._subscriptions}
         for subscription in self._subscriptions.values():
             for topic in filter(None, (subscription.topic, subscription.dead_letter_topic)):
-                self._check_topic(topic)
+                self.check_topic(topic)
 
     def publish(self, topic: str, body: bytes, attributes: Mapping[str, str], now: datetime) -> str:
         """Take a message, hand a copy to each subscription of the topic, and return the message's id.
 
         Raises UnknownName, or Unpublishable when the message is over Pub/Sub's limits.
         """
-        self._check_topic(topic)
+        self.check_topic(topic)
         check_message(body, attributes)
         return self._accept(topic, body, attributes, now)
 
@@ -140,6 +140,14 @@ class TopicsCore:
         if copy is None:
             return False
         self._fail(copy, now)
+        return True
+
+    def extend(self, ack_id: str, until: datetime) -> bool:
+        """Give an attempt time until then; False when it is settled already or its deadline has passed."""
+        copy = self._leased(ack_id)
+        if copy is None:
+            return False
+        copy.due_at = until
         return True
 
     def pull(self, subscription: str, limit: int, now: datetime) -> list[Delivery]:
@@ -227,7 +235,8 @@ class TopicsCore:
         copy = self._find(ack_id)
         return copy if copy is not None and copy.leased else None
 
-    def _check_topic(self, name: str) -> None:
+    def check_topic(self, name: str) -> None:
+        """Raise UnknownName where there is no such topic."""
         if name not in self._topics:
             raise UnknownName(name)
 

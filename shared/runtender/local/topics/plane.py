@@ -45,7 +45,8 @@ def plane_subscriptions(settings: Settings, functions_url: str) -> tuple[Subscri
             dead_letter_topic=dead_letters,
         ),
         Subscription(name=f"{tick}-push", topic=tick, endpoint=f"{base}/on_tick/", retention=_TICK_RETENTION),
-        Subscription(name=f"{dead_letters}-pull", topic=dead_letters),
-        Subscription(name=f"{notices}-pull", topic=notices),
+        # Whoever pulls hands back what is for the next one, who need not wait for it.
+        Subscription(name=f"{dead_letters}-pull", topic=dead_letters, min_backoff=timedelta(0)),
+        Subscription(name=f"{notices}-pull", topic=notices, min_backoff=timedelta(0)),
     )
     return tuple(subscription.scaled(settings.time_scale) for subscription in subscriptions)

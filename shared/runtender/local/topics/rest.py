@@ -1,4 +1,4 @@
-"""The REST face of the simulated Pub/Sub: publish, pull and acknowledge, in Google's shapes."""
+"""The REST face of the simulated Pub/Sub: publish, pull and answer what was pulled, in Google's shapes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from runtender.local.http import Faults, HttpRequest, HttpResponse, google_error, json_response, no_faults
@@ -19,18 +19,21 @@ from runtender.local.topics.core import (
 )
 from runtender.local.topics.messages import Delivery
 
-_PUBLISH, _PULL, _ACKNOWLEDGE = METHODS = (
+_PUBLISH, _GET_TOPIC, _PULL, _ACKNOWLEDGE, _MODIFY_ACK_DEADLINE = METHODS = (
     "pubsub.topics.publish",
+    "pubsub.topics.get",
     "pubsub.subscriptions.pull",
     "pubsub.subscriptions.acknowledge",
+    "pubsub.subscriptions.modifyAckDeadline",
 )
 """The ids of the methods that are simulated."""
 
 # As Pub/Sub's own limit of one publish request.
 _MAX_REQUEST_BYTES = MAX_MESSAGE_BYTES * 4 // 3 + 1_000_000
 _MOST_PULLED = 1000
+_LONGEST_ACK_DEADLINE_S = 600
 _PATH = re.compile(
-    r"/v1/projects/(?P<project>[^/]+)/(?P<kind>topics|subscriptions)/(?P<name>[^/:]+):(?P<verb>\w+)"
+    r"/v1/projects/(?P<project>[^/]+)/(?P<kind>topics|subscriptions)/(?P<name>[^/:]+)(?P<verb>:\w+)?"
 )
 
 
@@ -41,23 +44,27 @@ class TopicsApi:
         self._core = core
         self._faults = faults
         self._methods = {
-            "topics:publish": (_PUBLISH, self._publish),
-            "subscriptions:pull": (_PULL, self._pull),
-            "subscriptions:acknowledge": (_ACKNOWLEDGE, self._acknowledge),
+            "POST topics:publish": (_PUBLISH, self._publish),
+            "GET topics": (_GET_TOPIC, self._get_topic),
+            "POST subscriptions:pull": (_PULL, self._pull),
+            "POST subscriptions:acknowledge": (_ACKNOWLEDGE, self._acknowledge),
+            "POST subscriptions:modifyAckDeadline": (_MODIFY_ACK_DEADLINE, self._modify_ack_deadline),
         }
 
     def handle(self, request: HttpRequest, now: datetime) -> HttpResponse:
         """Answer one call."""
         match = _PATH.fullmatch(request.path)
-        method = self._methods.get(f"{match['kind']}:{match['verb']}") if match else None
-        if match is None or method is None or request.method != "POST":
+        key = f"{request.method} {match['kind']}{match['verb'] or ''}" if match else ""
+        method = self._methods.get(key)
+        if match is None or method is None:
             return _error(404, "NOT_FOUND", f"no method at {request.method} {request.path}")
         method_id, call = method
         fault = self._faults(method_id, request)
         if fault is not None and not fault.applied:
             return fault.answer
         try:
-            answer = call(match["name"], _document(request), now)
+            document = _document(request) if request.method == "POST" else {}
+            answer = call(match["name"], document, now)
         except UnknownName as unknown:
             answer = _error(404, "NOT_FOUND", f"Resource not found (resource={unknown}).")
         except Unpublishable as problem:
@@ -74,6 +81,10 @@ class TopicsApi:
         ids = [self._core.publish(topic, body, attributes, now) for body, attributes in messages]
         return json_response(200, {"messageIds": ids})
 
+    def _get_topic(self, topic: str, _document: Mapping[str, Any], _now: datetime) -> HttpResponse:
+        self._core.check_topic(topic)
+        return json_response(200, {"name": f"projects/{self._core.project}/topics/{topic}"})
+
     def _pull(self, subscription: str, document: Mapping[str, Any], now: datetime) -> HttpResponse:
         limit = document.get("maxMessages", 0)
         if not isinstance(limit, int) or limit < 1:
@@ -86,6 +97,20 @@ class TopicsApi:
         self._core.due(now, subscription)
         for ack_id in _list(document, "ackIds"):
             self._core.ack(str(ack_id))
+        return json_response(200, {})
+
+    def _modify_ack_deadline(
+        self, subscription: str, document: Mapping[str, Any], now: datetime
+    ) -> HttpResponse:
+        seconds = document.get("ackDeadlineSeconds", 0)
+        if not isinstance(seconds, int) or not 0 <= seconds <= _LONGEST_ACK_DEADLINE_S:
+            raise Unpublishable(f"Invalid ackDeadlineSeconds: {seconds!r}.")
+        self._core.due(now, subscription)
+        for ack_id in _list(document, "ackIds"):
+            if seconds:
+                self._core.extend(str(ack_id), now + timedelta(seconds=seconds))
+            else:
+                self._core.nack(str(ack_id), now)
         return json_response(200, {})
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from runtender.cli.exits import Failure
+from runtender.client.errors import ClientError
 
 _STATE_FILE = Path(".runtender") / "local.json"
 
@@ -27,7 +27,7 @@ def cloud_folder(start: Path) -> Path | None:
 def cloud_environment(folder: Path) -> Mapping[str, str] | None:
     """Return the variables that point a client at the local cloud of `folder`; None while it is not running.
 
-    Raises `Failure` or `LocalCloudError` where its state file is not readable.
+    Raises `ClientError` or `LocalCloudError` where its state file is not readable.
     """
     from runtender.local.home import CloudHome  # noqa: PLC0415 - most planes are not local
 
@@ -35,11 +35,12 @@ def cloud_environment(folder: Path) -> Mapping[str, str] | None:
     if state is None:
         return None
     try:
-        return {name: str(value) for name, value in state["environment"].items() if _points_at_a_plane(name)}
+        return {name: str(value) for name, value in state["environment"].items() if points_at_a_plane(name)}
     except (KeyError, TypeError, AttributeError) as error:
         remedy = "'runtender local down' removes it"
-        raise Failure(f"{folder / _STATE_FILE} is no state file of a local cloud; {remedy}") from error
+        raise ClientError(f"{folder / _STATE_FILE} is no state file of a local cloud; {remedy}") from error
 
 
-def _points_at_a_plane(name: str) -> bool:
+def points_at_a_plane(name: str) -> bool:
+    """True for a variable that leads a client to a plane, or to an emulator in its stead."""
     return name.startswith(_PREFIX) or name.endswith(_SUFFIX)

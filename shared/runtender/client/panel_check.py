@@ -5,7 +5,7 @@ The worker checks again with the same words (`worker.panel`), because a message 
 
 from __future__ import annotations
 
-from runtender.cli.object_uri import parse_uri
+from runtender.client.object_uri import parse_uri
 from runtender.errors import Fault, Rejected
 from runtender.forecast.blocks import PanelData
 from runtender.ports import Objects

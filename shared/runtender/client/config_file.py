@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Never
 
 import yaml
 
-from runtender.cli.object_uri import parse_uri
+from runtender.client.object_uri import parse_uri
 from runtender.errors import Rejected
 from runtender.ports import Objects
 
@@ -38,11 +37,6 @@ def read_config(source: str, objects: Objects) -> dict[str, Any]:
             "CONFIG", f"{source} holds a {kind}, not an object", "write {field: value, ...}"
         )
     return loaded
-
-
-def canonical_bytes(config: Mapping[str, Any]) -> bytes:
-    """Return the config as the smallest JSON of its content, whatever file it came from."""
-    return json.dumps(config, separators=(",", ":"), sort_keys=True).encode()
 
 
 def _text(source: str, objects: Objects) -> str:

@@ -7,17 +7,17 @@ stored or published.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from runtender.cli.config_file import canonical_bytes
-from runtender.cli.object_uri import ObjectUri
-from runtender.cli.panel_check import check_panel
-from runtender.cli.requests import Message, publish, read_back
-from runtender.cli.world import World
+from runtender.client.object_uri import ObjectUri
+from runtender.client.panel_check import check_panel
+from runtender.client.requests import Message, publish, read_back
+from runtender.client.world import World
 from runtender.errors import Fault, Rejected
 from runtender.forecast.blocks import RunConfig
 from runtender.forecast.config import parse_config
@@ -34,16 +34,17 @@ from runtender.wire.messages import MAX_INLINE_CONFIG_BYTES
 class Wishes:
     """What the caller asked for beside the config: the options of the command, by their names."""
 
-    kind: SubmitKind
-    force: bool
-    run_limit: timedelta | None
-    capacity_wait: timedelta | None
-    labels: Mapping[str, str]
-    models: list[str]
-    families: list[str]
-    image: str | None
-    package_uri: str | None
-    entrypoint: str | None
+    kind: SubmitKind = SubmitKind.FORECAST
+    force: bool = False
+    every: timedelta | None = None
+    run_limit: timedelta | None = None
+    capacity_wait: timedelta | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    models: Sequence[str] = ()
+    families: Sequence[str] = ()
+    image: str | None = None
+    package_uri: str | None = None
+    entrypoint: str | None = None
 
 
 def submit_config(world: World, config: Mapping[str, Any], request_id: str, wishes: Wishes) -> str:
@@ -51,7 +52,7 @@ def submit_config(world: World, config: Mapping[str, Any], request_id: str, wish
 
     Raises `Rejected` with every fault of message, config and panel, and has then published nothing.
     """
-    body = canonical_bytes(config)
+    body = _canonical(config)
     large = _place_of(body, world.settings.code_bucket) if len(body) > MAX_INLINE_CONFIG_BYTES else None
     message = _message(config, large, request_id, wishes)
     seen = _checked(world, message, config, wishes.kind)
@@ -60,6 +61,17 @@ def submit_config(world: World, config: Mapping[str, Any], request_id: str, wish
         world.objects.create(large.bucket, large.name, body)
     publish(world, message)
     return seen
+
+
+def _canonical(config: Mapping[str, Any]) -> bytes:
+    """Return the config as the smallest JSON of its content, whatever it was read from."""
+    try:
+        return json.dumps(config, separators=(",", ":"), sort_keys=True, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        problem = f"holds what JSON cannot say: {error}"
+        raise Rejected.because(
+            "config", problem, "use texts, numbers, truth values, lists and objects"
+        ) from error
 
 
 def _place_of(body: bytes, bucket: str) -> ObjectUri:
@@ -72,9 +84,10 @@ def _message(
     """Return the message, without what was not asked for."""
     limits = {"capacity_wait": wishes.capacity_wait, "run": wishes.run_limit}
     options = {
-        "families": wishes.families,
-        "models": wishes.models,
+        "families": list(wishes.families),
+        "models": list(wishes.models),
         "force": wishes.force,
+        "every": format_duration(wishes.every) if wishes.every is not None else None,
         "labels": wishes.labels,
         "limits": {name: format_duration(span) for name, span in limits.items() if span is not None},
         "image": wishes.image,
