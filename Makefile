@@ -24,6 +24,11 @@ test: check ## everything: the checks, then all tests
 scenarios: $(READY) ## every shipped scenario of the local cloud, on real processes
 	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) -m "" -v tests/e2e/test_scenarios.py
 
+.PHONY: acceptance
+acceptance: $(READY) ## every row of the specification that has a test, and which rows have none and why
+	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) -q -k acceptance
+	@$(BIN)/python tests/unit/test_acceptance.py
+
 .PHONY: check
 check: lint types layers shell docker ## lint, types, layers, shell scripts, Dockerfiles
 

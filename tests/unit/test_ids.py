@@ -173,6 +173,14 @@ def test_clusters_of_different_jobs_have_different_names(one, other):
     [
         pytest.param(LONG_KEY, LONG_KEY.replace("a2", "a3"), id="acceptance-Z12 attempts of a long run name"),
         pytest.param("x" * 40, "x" * 41, id="acceptance-Z12 one character more"),
+        pytest.param(
+            LONG_KEY, LONG_KEY.replace("deep_learning", "ml"), id="acceptance-A13 (the plane's own)"
+        ),
+        pytest.param(
+            f"sf-monthly-retail-demand-plan-{DIGEST}-ml-a1",
+            f"sf-monthly-retail-demand-plan-{DIGEST}-statistical-a1",
+            id="acceptance-A14 (the plane's own): families of one run",
+        ),
         pytest.param("sf-a_b", "sf-a-b", id="characters that become the same"),
     ],
 )
