@@ -55,7 +55,7 @@ _ID = re.compile(r"acceptance-([A-Z][0-9]+)( \(the plane's own\))?")
 
 
 @cache
-def tested_rows() -> dict[str, bool]:
+def rows_held() -> dict[str, bool]:
     """Return the rows that some test names; True for those held as they are written."""
     rows: dict[str, bool] = {}
     for path in sorted(TESTS.rglob("test_*.py")):
@@ -71,23 +71,23 @@ def wanted_rows() -> list[str]:
 
 @pytest.mark.parametrize("row", wanted_rows())
 def test_a_row_is_tested_or_has_a_reason_not_to_be(row: str) -> None:
-    assert (row in tested_rows()) != (row in {**NOT_OURS, **AWAITED})
+    assert (row in rows_held()) != (row in {**NOT_OURS, **AWAITED})
 
 
 @pytest.mark.parametrize("row", OUR_OWN)
 def test_a_result_of_our_own_is_tested_like_any_other(row: str) -> None:
-    assert row in tested_rows()
+    assert row in rows_held()
 
 
 def test_a_row_is_not_held_as_written_only_for_a_reason() -> None:
-    assert {row for row, held in tested_rows().items() if not held} - set(OUR_OWN) == set()
+    assert {row for row, held in rows_held().items() if not held} - set(OUR_OWN) == set()
 
 
 def summary() -> str:
     """Return what is held, table by table, and why the rest is not."""
     lines = []
     for table, rows in ROWS_BY_TABLE.items():
-        held = [row for row in rows if f"{table}{row}" in tested_rows()]
+        held = [row for row in rows if f"{table}{row}" in rows_held()]
         lines.append(f"{table}: {len(held)} of {len(rows)} rows are held by tests")
     for title, reasons in (("our own result", OUR_OWN), ("no test", {**NOT_OURS, **AWAITED})):
         lines += [f"{row} ({title}): {reason}" for row, reason in reasons.items()]

@@ -43,7 +43,7 @@ def watched(a, sight, **changes):
     ],
 )
 def test_a_terminal_marker_is_the_verdict(a, status, exit_code, outcome, words):
-    job, seen = watched(a, None)
+    job = a.running()
     row = job.resources[0]
     ended = a.ended(a.marker(status, exit_code=exit_code))
     settled = decide(job, Seen(markers={row.nonce: ended}, summaries={row.nonce: None}), a.ctx(100)).job
