@@ -65,3 +65,16 @@ def test_the_shipped_scenarios_can_be_listed(runtender, tmp_path):
     assert {"name", "description"} == set(listed["scenarios"][0])
     assert "preempted-mid-run" in runtender("local", "demo", "--list-scenarios").stdout
     assert not (tmp_path / ".runtender").exists()
+
+
+@pytest.mark.parametrize("verb", ["up", "demo"])
+def test_a_backend_that_is_not_installed_is_told_how_to_install_it(runtender, verb, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("FIRESTORE_EMULATOR_HOST", "PUBSUB_EMULATOR_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    result = runtender("local", verb, "--backend", "google")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    for component in ("cloud-firestore-emulator", "pubsub-emulator"):
+        assert f"gcloud components install {component}" in result.stderr
+    assert not (tmp_path / ".runtender").exists()

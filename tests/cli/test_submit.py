@@ -63,6 +63,28 @@ def test_every_option_reaches_the_message(runtender, flights, mailbox):
     }
 
 
+def test_a_timer_asks_for_at_most_one_attempt_per_period(runtender, flights, mailbox):
+    assert runtender("submit", str(flights), "--every", "24h").exit_code == 0
+    assert mailbox.messages[0]["every"] == "1d"
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        pytest.param(("--every", "daily"), "'daily' is not a duration", id="no span"),
+        pytest.param(("--every", "1d", "--force"), "cannot be combined with `every`", id="with force"),
+    ],
+)
+def test_a_period_that_makes_no_sense_is_refused_before_publishing(
+    runtender, flights, mailbox, options, error
+):
+    result = runtender("submit", str(flights), *options)
+
+    assert result.exit_code == 2
+    assert error in result.stderr
+    assert mailbox.messages == []
+
+
 def test_two_submits_without_a_request_id_are_two_requests(runtender, flights, mailbox):
     runtender("submit", str(flights), "--no-confirm")
     runtender("submit", str(flights), "--no-confirm")
@@ -198,6 +220,17 @@ def test_the_plane_takes_in_what_the_command_publishes(runtender, flights, intak
     assert (duplicate["state"], duplicate["run_id"]) == ("duplicate", accepted["run_id"])
     assert [job["phase"] for job in run["jobs"]] == ["PENDING"]
     assert run["run"]["limits"]["run_s"] == 5400
+
+
+def test_a_timer_that_fires_twice_is_told_what_it_started_the_first_time(runtender, flights, intake, parsed):
+    submit = ("submit", str(flights), "--every", "1d", "--format", "json")
+    accepted = parsed(runtender(*submit, topics=intake), "json", "answer")
+    result = runtender(*submit, topics=intake)
+    duplicate = parsed(result, "json", "answer")
+
+    assert result.exit_code == 0
+    assert (duplicate["state"], duplicate["run_id"]) == ("duplicate", accepted["run_id"])
+    assert "starts no attempt: this period's attempt was started before" in result.stderr
 
 
 def test_the_plane_tells_a_refused_submit_why(runtender, flights, intake, parsed):

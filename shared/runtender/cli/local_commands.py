@@ -30,6 +30,13 @@ _time_scale = click.option(
 _scenario = click.option(
     "--scenario", metavar="NAME", help="A scenario: a shipped one by name, or a YAML file."
 )
+_backend = click.option(
+    "--backend",
+    type=click.Choice(["embedded", "google"]),
+    default="embedded",
+    show_default=True,
+    help="Where documents and messages are: in our own store and topics, or in Google's Firestore and Pub/Sub emulators.",
+)
 
 
 @click.group()
@@ -40,13 +47,17 @@ def local() -> None:
 @local.command()
 @_time_scale
 @_scenario
+@_backend
 @with_format
-def up(chosen: Format, time_scale: float | None, scenario: str | None) -> None:
+def up(chosen: Format, time_scale: float | None, scenario: str | None, backend: str) -> None:
     """Start a local cloud in this folder; the other commands find it from here and from the folders below."""
     with _local_extra():
         from runtender.local import stack  # noqa: PLC0415 - see the module's first lines
+        from runtender.local.backend import BackendName  # noqa: PLC0415 - the same
     with input_faults():
-        options = stack.Options(folder=Path.cwd(), time_scale=time_scale, scenario=scenario)
+        options = stack.Options(
+            folder=Path.cwd(), time_scale=time_scale, scenario=scenario, backend=BackendName(backend)
+        )
     with interrupted(
         "the local cloud was not started whole; 'runtender local down' removes what there is of it"
     ):
@@ -93,11 +104,19 @@ def env(chosen: Format) -> None:
 @local.command()
 @_time_scale
 @_scenario
+@_backend
 @click.option("--list-scenarios", is_flag=True, help="Only say which scenarios are shipped.")
 @click.option("--keep", is_flag=True, help="Leave the local cloud's folder, with its logs, to be looked at.")
 @with_format
 def demo(
-    chosen: Format, /, *, time_scale: float | None, scenario: str | None, list_scenarios: bool, keep: bool
+    chosen: Format,
+    /,
+    *,
+    time_scale: float | None,
+    scenario: str | None,
+    backend: str,
+    list_scenarios: bool,
+    keep: bool,
 ) -> None:
     """Run a real forecast from submit message to cleaned-up machine, in a local cloud of its own.
 
@@ -108,8 +127,11 @@ def demo(
         return
     with _local_extra():
         from runtender.local import demo as local_demo  # noqa: PLC0415 - see the module's first lines
+        from runtender.local.backend import BackendName  # noqa: PLC0415 - the same
     with input_faults():
-        options = local_demo.Options(time_scale=time_scale, scenario=scenario, keep=keep)
+        options = local_demo.Options(
+            time_scale=time_scale, scenario=scenario, backend=BackendName(backend), keep=keep
+        )
     with interrupted("the demo is stopped, and its local cloud with it"):
         document = local_demo.run_demo(options, say=note, follow=follow_run, stage=_stage, exit_code=exit_for)
     emit(chosen, document, lambda: demo_parts(document))

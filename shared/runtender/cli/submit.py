@@ -28,6 +28,12 @@ from runtender.model import SubmitKind
 @click.option("--no-confirm", is_flag=True, help="Publish and leave; do not wait for the plane's answer.")
 @click.option("--force", is_flag=True, help="Start a new attempt although this config has run before.")
 @click.option(
+    "--every",
+    metavar="SPAN",
+    callback=duration,
+    help="Start at most one attempt in each such period, e.g. 1d: for timers, which may fire twice.",
+)
+@click.option(
     "--run-limit", metavar="SPAN", callback=duration, help="How long each family may run, e.g. 90m."
 )
 @click.option(
@@ -81,13 +87,19 @@ def submit(
         _report(chosen, answer)
         raise refused
     if answer.state is AnswerState.DUPLICATE:
-        note(f"run {answer.run_id} has this config already; --force starts a new attempt")
+        note(_why_nothing_new(answer, recurring=wishes["every"] is not None))
     if waits and answer.run_id is not None:
         note(f"run {answer.run_id} is {answer.state}")
         (record,) = ended = watch_to_end(world, [answer.run_id])
         emit(chosen, record.document, lambda: outcome_parts(record))
         leave(ended)
     _report(chosen, answer)
+
+
+def _why_nothing_new(answer: Answer, *, recurring: bool) -> str:
+    if recurring:
+        return f"run {answer.run_id} starts no attempt: {'; '.join(answer.errors)}"
+    return f"run {answer.run_id} has this config already; --force starts a new attempt"
 
 
 def _report(chosen: Format, answer: Answer) -> None:
