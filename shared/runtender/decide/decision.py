@@ -25,9 +25,9 @@ class Context:
     timing: Timing = Timing()
     thorough: bool = True
 
-    def holds(self, row: Resource) -> bool:
-        """True when the next call on this row is ours to make: nobody else holds it now."""
-        return row.until is None or row.until <= self.now or row.token == self.token
+    def is_held(self, row: Resource) -> bool:
+        """True while some invocation holds the row: no other may make the next call on it."""
+        return row.until is not None and row.until > self.now
 
     def owns(self, sight: Present, job: Job) -> bool:
         """True when what was seen is this plane's and this job's, whichever placement made it."""

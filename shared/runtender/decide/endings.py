@@ -41,12 +41,14 @@ class Ending:
 
 def wish_to_end(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Ending | None:
     """Return why the job should end now, or None."""
-    ending = (
-        _cancel(job)
-        or _overdue(job, pair, ctx.now)
-        or stalled(job, row, seen, ctx)
-        or _lost(job, row, seen, ctx)
-    )
+    ending = _cancel(job)
+    if not given_up(pair):
+        ending = (
+            ending
+            or _overdue(job, pair, ctx.now)
+            or stalled(job, row, seen, ctx)
+            or _lost(job, row, seen, ctx)
+        )
     if ending is None or (ending.reason is Reason.BOOT_TIMEOUT and _console_unread(job, row, seen, ctx)):
         return None
     if ending.reason in {Reason.STALLED, Reason.RUN_TIMEOUT} and job.plan.kind is SubmitKind.FORECAST:
@@ -181,6 +183,11 @@ def summary_decides(job: Job, marker: Marker) -> bool:
 def is_disarmed(pair: MarkerPair) -> bool:
     """True when the plane's own marker only forbids a late worker to start."""
     return pair.terminal is not None and pair.terminal.writer is Writer.PLANE and pair.terminal.reason is None
+
+
+def given_up(pair: MarkerPair) -> bool:
+    """True when the plane forbade the worker to start before it had: nothing will come of this placement."""
+    return is_disarmed(pair) and pair.started is None
 
 
 def started_deadline(started: Marker, job: Job) -> datetime:

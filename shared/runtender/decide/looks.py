@@ -6,8 +6,6 @@ job, so that a happy run costs few calls. A look that failed is asked for once p
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from runtender.decide.decision import (
     Context,
     Look,
@@ -46,12 +44,8 @@ def wanted(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
     if abandoned(row):
         return _teardown(job, row, seen, ctx)
     if row.state is ResourceState.INTENDED:
-        return _unseen(seen, Look(LookKind.SIGHT, row.nonce)) if _hold_passed(row, ctx.now) else ()
+        return () if ctx.is_held(row) else _unseen(seen, Look(LookKind.SIGHT, row.nonce))
     return _alive(job, row, pair, seen, ctx)
-
-
-def _hold_passed(row: Resource, now: datetime) -> bool:
-    return row.until is None or row.until <= now
 
 
 def _alive(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> tuple[Look, ...]:
@@ -101,7 +95,7 @@ def _after_loss(job: Job, row: Resource, seen: Seen) -> list[Look]:
 
 def _teardown(job: Job, row: Resource, seen: Seen, ctx: Context) -> tuple[Look, ...]:
     """Ask of a placement that is to go: is it there, and is anything left that it covers."""
-    if not ctx.holds(row) or (row.until is not None and row.until > ctx.now):
+    if ctx.is_held(row):
         return ()
     if row.operation is not None and row.nonce not in seen.operations:
         return (Look(LookKind.OPERATION, row.nonce),)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import assert_never
 
 from runtender.decide.decision import (
@@ -24,6 +25,7 @@ from runtender.decide.endings import (
     Ending,
     boot_deadline,
     first_missed,
+    given_up,
     is_disarmed,
     started_deadline,
     stopped_early,
@@ -57,6 +59,14 @@ _STOPPED_AT_ONCE = Refusal(
     code="STOPPED_AT_ONCE",
     message="the machine was stopped within a minute of its creation, before it could say a word",
 )
+_GIVEN_UP = Refusal(
+    verdict=Verdict.TRANSIENT_CAPACITY,
+    scope=Scope.ZONE,
+    code="GIVEN_UP",
+    message="the placement was given up before its machine spoke",
+)
+# What lets a placement be given up although another copy of its create may have been taken.
+_NO_ROOM = {Verdict.TRANSIENT_CAPACITY, Verdict.HARD_CEILING}
 
 
 def decide(job: Job, seen: Seen, ctx: Context) -> Decision:
@@ -115,19 +125,28 @@ def _by_state(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Contex
         case ResourceState.CREATED:
             return _watch(job, row, pair, seen, ctx)
         case ResourceState.DELETING | ResourceState.GONE:
-            return _next_after(tear_down(job, row, seen, ctx), ctx)
+            return _leave(job, row, pair, seen, ctx)
         case _:
             assert_never(row.state)
 
 
-def _next_after(decision: Decision, ctx: Context) -> Decision:
-    """As soon as the old placement is gone the next one is intended, in the same write."""
+def _leave(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Decision:
+    """Go on removing an abandoned placement. As soon as it is gone the next one is intended, in the same write."""
+    if may_have_worker(row) and pair.terminal is None:
+        # A copy of its create may still land, when the next placement runs.
+        return _forbid(job, row, "the placement was given up")
+    decision = tear_down(job, row, seen, ctx)
     return place(decision.job, ctx) if current(decision.job) is None else decision
+
+
+def _forbid(job: Job, row: Resource, detail: str) -> Decision:
+    """Forbid a worker to start, should it wake."""
+    return Decision(job=job, tombstones=(Tombstone(nonce=row.nonce, reason=None, detail=detail),))
 
 
 def _intended(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Decision:
     """A create that was never answered: look who is there, then adopt, send again, or give the placement up."""
-    if row.until is not None and row.until > ctx.now:
+    if ctx.is_held(row):
         return Decision(job=job)
     sight = seen.sights.get(row.nonce)
     if sight is None:
@@ -145,6 +164,8 @@ def _intended(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Contex
 
 def _found(job: Job, row: Resource, pair: MarkerPair, sight: Present, ctx: Context) -> Decision:
     if sight.nonce == row.nonce and ctx.owns(sight, job):
+        if is_disarmed(pair):
+            return Decision(job=refuse_placement(job, row, _UNANSWERED, ctx, definite=False))
         adopted = replace(
             row,
             state=ResourceState.CREATED,
@@ -161,9 +182,7 @@ def _found(job: Job, row: Resource, pair: MarkerPair, sight: Present, ctx: Conte
     if ctx.owns(sight, job):
         # An older placement of this job holds the name: remove it, then try the same place again.
         if may_have_worker(row) and pair.terminal is None:
-            return Decision(
-                job=job, tombstones=(Tombstone(nonce=row.nonce, reason=None, detail="name taken"),)
-            )
+            return _forbid(job, row, "name taken")
         waiting = replace(row, state=ResourceState.DELETING, token=None, until=None)
         return Decision(job=job.with_row(waiting))
     detail = f"the name {row.name!r} in {row.location} belongs to somebody else (id {sight.uid}); remove it or rename the run"
@@ -173,8 +192,7 @@ def _found(job: Job, row: Resource, pair: MarkerPair, sight: Present, ctx: Conte
 def _disarm(job: Job, row: Resource, pair: MarkerPair, refusal: Refusal, ctx: Context) -> Decision:
     """Give a placement up that may still wake: first forbid its worker to start."""
     if pair.terminal is None:
-        tombstone = Tombstone(nonce=row.nonce, reason=None, detail=refusal.message)
-        return Decision(job=job, tombstones=(tombstone,))
+        return _forbid(job, row, refusal.message)
     return Decision(job=refuse_placement(job, row, refusal, ctx, definite=False))
 
 
@@ -207,12 +225,14 @@ def _watch(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) 
     if seen.cells is not None:
         job = replace(job, cells=seen.cells)
     sight = seen.sights.get(row.nonce)
-    if sight is None:
-        return Decision(job=job)
-    if stopped_early(row, pair, sight, ctx):
+    if sight is not None and stopped_early(row, pair, sight, ctx):
         fate = seen.fates.get(row.nonce)
         if fate is not None and fate.reason is None and not fate.deleted:
             return _disarm(job, row, pair, _STOPPED_AT_ONCE, ctx)
+    if given_up(pair):
+        return Decision(job=refuse_placement(job, row, _GIVEN_UP, ctx, definite=False))
+    if sight is None:
+        return Decision(job=job)
     uid = sight.uid if isinstance(sight, Present) else row.uid
     return Decision(job=job.with_row(replace(row, uid=uid, missing_since=first_missed(row, sight, ctx.now))))
 
@@ -226,19 +246,25 @@ def record_create(job: Job, nonce: str, answer: CreateAnswer, ctx: Context) -> J
         case Accepted():
             job = job.with_row(_accepted(row, answer, ctx, settled=is_settled(job)))
         case NameTaken():
-            # A repeated create may have been answered so because its first copy landed: only a first 409 is definite.
-            only_send = row.sent_at is None or row.sent_at == row.since
-            job = job.with_row(replace(row, refused=only_send, token=None, until=ctx.now))
+            job = job.with_row(replace(row, refused=_sent_once(row), token=None, until=ctx.now))
         case Unclear():
             job = job.with_row(replace(row, token=None, until=ctx.now + ctx.timing.lost_confirm))
         case Refusal() if is_settled(job):
-            refused = replace(row, state=ResourceState.DELETING, token=None, until=None, refused=True)
-            job = job.with_row(refused)
+            left = replace(row, state=ResourceState.DELETING, token=None, until=None, refused=_sent_once(row))
+            job = job.with_row(left)
+        case Refusal() if not _sent_once(row) and answer.verdict not in _NO_ROOM:
+            wait = max(ctx.timing.lost_confirm, timedelta(seconds=answer.retry_after_s or 0))
+            job = job.with_row(replace(row, token=None, until=ctx.now + wait))
         case Refusal():
-            job = refuse_placement(job, row, answer, ctx)
+            job = refuse_placement(job, row, answer, ctx, definite=_sent_once(row))
         case _:
             assert_never(answer)
     return replace(job, wake_at=next_wake(job, ctx))
+
+
+def _sent_once(row: Resource) -> bool:
+    """True when the answer at hand is to the only copy of the create; another copy may land whatever it is."""
+    return row.sent_at is None or row.sent_at == row.since
 
 
 def request_cancel(job: Job) -> Job:

@@ -21,7 +21,7 @@ def tear_down(job: Job, row: Resource | None, seen: Seen, ctx: Context) -> Decis
     """Take the next step of removing a row, or come to rest when a settled job has none left."""
     if row is None:
         return Decision(job=_rest(job, ctx) if job.outcome is not None else job)
-    if not ctx.holds(row) or (row.until is not None and row.until > ctx.now):
+    if ctx.is_held(row):
         return Decision(job=job)
     row = replace(_read_operation(row, seen), state=ResourceState.DELETING, token=None, until=None)
     job = job.with_row(row)
@@ -72,7 +72,9 @@ def _may_still_land(row: Resource, sight: Sight, ctx: Context) -> bool:
     if row.created_at is not None:
         return False
     undeleted = isinstance(sight, Absent) and row.delete_sent_at is None
-    return undeleted or ctx.now < (row.sent_at or row.since) + ctx.timing.create_grace
+    # Whoever held the row could send its create until too little of the hold was left.
+    last_send = (row.sent_at or row.since) + ctx.timing.hold - ctx.timing.create_margin
+    return undeleted or ctx.now < last_send + ctx.timing.create_grace
 
 
 def record_delete(job: Job, nonce: str, answer: DeleteAnswer, ctx: Context) -> Job:

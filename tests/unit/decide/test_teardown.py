@@ -66,8 +66,8 @@ def test_an_unanswered_create_is_gone_only_after_delete_and_grace(a):
     first = decide(job, absent, a.ctx(60))
     assert first.effects == (SendDelete(nonce),)
     deleted = record_delete(first.job, nonce, DeleteAnswer(gone=True), a.ctx(60))
-    assert decide(deleted, absent, a.ctx(50 + 179)).job.phase is Phase.STOPPING
-    assert decide(deleted, absent, a.ctx(50 + 180)).job.phase is Phase.DONE
+    assert decide(deleted, absent, a.ctx(50 + 50 + 179)).job.phase is Phase.STOPPING
+    assert decide(deleted, absent, a.ctx(50 + 50 + 180)).job.phase is Phase.DONE
 
 
 def test_a_stranger_at_the_name_does_not_hide_the_disk_that_was_left(a):
@@ -87,7 +87,7 @@ def test_a_stranger_at_the_name_of_an_unanswered_create_is_waited_past_and_never
     there = seen(job, stranger, remains={job.resources[0].nonce: ()})
     assert decide(job, there, a.ctx(60)).effects == ()
     assert decide(job, there, a.ctx(60)).job.phase is Phase.STOPPING
-    late = decide(job, there, a.ctx(50 + 180))
+    late = decide(job, there, a.ctx(50 + 50 + 180))
     assert (late.effects, late.job.phase) == ((), Phase.DONE)
 
 
