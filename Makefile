@@ -82,6 +82,11 @@ lock: $(READY) ## write the lock files anew with the newest versions that pyproj
 	@echo "==> docker/worker/requirements.txt"
 	@$(EXTRA_WORKER) | $(COMPILE) --constraint tests/requirements.txt - --output-file docker/worker/requirements.txt
 
+.PHONY: schemas
+schemas: $(READY) ## write the JSON Schemas of message, config and marker anew from the code
+	@$(BIN)/python -c 'from pathlib import Path; from runtender.wire.schemas import schema_documents; \
+	  [Path("shared/runtender/schemas", name).write_text(text) for name, text in schema_documents().items()]'
+
 .PHONY: clean
 clean: ## remove the environment, the caches and what the local cloud left
 	@rm -rf .venv .runtender .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

@@ -41,8 +41,6 @@ from runtender.forecast.validation import (
     whole,
 )
 
-__all__ = ["RunConfig", "parse_config"]
-
 RUNTIMES = ("spark", "ray", "vertex", "gce", "gke", "vertex_automl")
 CAPACITY_SERVICES = (
     "ray",
@@ -60,7 +58,7 @@ MAX_RUN_NAME = 128
 _OPAQUE = ("features", "backtest", "output", "hpo", "ensemble", "hierarchy")
 _SWITCHED = ("ensemble", "hierarchy")
 
-_CONFIG: Mapping[str, Kind] = {
+CONFIG_FIELDS: Mapping[str, Kind] = {
     "run_name": text(MAX_RUN_NAME),
     "data": block(),
     "models": list_of(text(), least=1),
@@ -69,7 +67,7 @@ _CONFIG: Mapping[str, Kind] = {
     "model_params": block(),
     **dict.fromkeys(_OPAQUE, opaque()),
 }
-_DATA: Mapping[str, Kind] = {
+DATA_FIELDS: Mapping[str, Kind] = {
     "source_table": text(),
     "ts_id_col": text(),
     "date_col": text(),
@@ -78,7 +76,7 @@ _DATA: Mapping[str, Kind] = {
     "horizon": whole(),
     "series_limit": optional(whole()),
 }
-_PROFILE: Mapping[str, Kind] = {
+PROFILE_FIELDS: Mapping[str, Kind] = {
     "mode": choice("off", "auto", "always"),
     "samples": whole(),
     "min_cells": whole(),
@@ -87,7 +85,7 @@ _PROFILE: Mapping[str, Kind] = {
     "measure": choice("off", "harvest", "controlled"),
     "source": text(),
 }
-_POLICY: Mapping[str, Kind] = {
+POLICY_FIELDS: Mapping[str, Kind] = {
     "max_attempts": optional(whole(0)),
     "max_wall_seconds": optional(number(0)),
     "max_passes": optional(whole(0)),
@@ -95,18 +93,18 @@ _POLICY: Mapping[str, Kind] = {
     "backoff_multiplier": optional(number(1)),
     "backoff_max_seconds": optional(number(0)),
 }
-_CAPACITY: Mapping[str, Kind] = {
+CAPACITY_FIELDS: Mapping[str, Kind] = {
     "enabled": flag(),
     "preflight": flag(),
     "retry": block(),
     **dict.fromkeys(CAPACITY_SERVICES, block()),
 }
-_RETRY: Mapping[str, Kind] = {"max_executors": optional(whole())}
-_ENSEMBLE: Mapping[str, Kind] = {
+RETRY_FIELDS: Mapping[str, Kind] = {"max_executors": optional(whole())}
+ENSEMBLE_FIELDS: Mapping[str, Kind] = {
     "mode": choice("barrier", "microbatch"),
     "microbatch_interval_s": number(0, above=True),
 }
-_FAMILY: Mapping[str, Kind] = {
+FAMILY_FIELDS: Mapping[str, Kind] = {
     "runtime": optional(choice(*RUNTIMES)),
     "spark_mode": optional(text()),
     "spark_cluster_name": optional(text()),
@@ -122,8 +120,8 @@ _FAMILY: Mapping[str, Kind] = {
     "min_workers": optional(whole()),
     "max_workers": optional(whole()),
 }
-_AUTO = Kind('"auto"', lambda v: v == "auto", lambda _: None)
-_COMPUTE: Mapping[str, Kind] = {
+_AUTO = Kind('"auto"', lambda v: v == "auto", lambda _: None, {"const": "auto"})
+COMPUTE_FIELDS: Mapping[str, Kind] = {
     "max_parallelism": whole(),
     "bucket_target_cells": whole(),
     "machine_type": text(63),
@@ -162,7 +160,7 @@ _COMPUTE: Mapping[str, Kind] = {
     "ensemble": block(),
 }
 # Names of older configs, still accepted for `machine_type` and `workers`.
-_LEGACY: Mapping[str, Kind] = {
+LEGACY_FIELDS: Mapping[str, Kind] = {
     "vertex_machine_type": text(63),
     "vertex_gpu_machine_type": text(63),
     "vertex_workers": whole(),
@@ -173,9 +171,9 @@ def parse_config(raw: Mapping[str, Any]) -> RunConfig:
     """Read a run config; raises `Rejected` with every fault, each naming its field and what to write."""
     reader = FieldReader()
     reader.refuse_depth(raw)
-    fields = reader.fields(raw, "", _CONFIG, required=("run_name", "data", "models"))
+    fields = reader.fields(raw, "", CONFIG_FIELDS, required=("run_name", "data", "models"))
     needed = ("source_table",) if "data" in fields else ()
-    data = reader.fields(fields.get("data", {}), "data", _DATA, required=needed)
+    data = reader.fields(fields.get("data", {}), "data", DATA_FIELDS, required=needed)
     models = _models(reader, fields.get("models", ()))
     params = _model_params(reader, fields.get("model_params", {}))
     for name in _SWITCHED:
@@ -224,9 +222,9 @@ def _check_switch(reader: FieldReader, name: str, raw: Block) -> None:
 
 def _compute(reader: FieldReader, raw: Block) -> Compute | None:
     """Return the compute block; None if anything in it is wrong: its rules would then speak of defaults."""
-    fields = reader.fields(raw, "compute", {**_COMPUTE, **_LEGACY})
-    profile = reader.fields(fields.get("profile", {}), "compute.profile", _PROFILE)
-    ensemble = reader.fields(fields.get("ensemble", {}), "compute.ensemble", _ENSEMBLE)
+    fields = reader.fields(raw, "compute", {**COMPUTE_FIELDS, **LEGACY_FIELDS})
+    profile = reader.fields(fields.get("profile", {}), "compute.profile", PROFILE_FIELDS)
+    ensemble = reader.fields(fields.get("ensemble", {}), "compute.ensemble", ENSEMBLE_FIELDS)
     blocks = {
         "profile": ProfilePolicy(**profile),
         "ensemble": EnsembleCompute(**ensemble),
@@ -240,7 +238,7 @@ def _compute(reader: FieldReader, raw: Block) -> Compute | None:
 
 def _renamed(fields: dict[str, Any]) -> dict[str, Any]:
     """Give old names their new ones; a field that is there under its new name stays as it is."""
-    renamed = {name: value for name, value in fields.items() if name not in _LEGACY}
+    renamed = {name: value for name, value in fields.items() if name not in LEGACY_FIELDS}
     old_machine = fields.get("vertex_machine_type")
     if fields.get("use_gpu"):
         old_machine = fields.get("vertex_gpu_machine_type", old_machine)
@@ -251,10 +249,10 @@ def _renamed(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _capacity(reader: FieldReader, raw: Block) -> Capacity:
-    fields = reader.fields(raw, "compute.capacity", _CAPACITY)
-    retry = reader.fields(fields.pop("retry", {}), "compute.capacity.retry", _RETRY)
+    fields = reader.fields(raw, "compute.capacity", CAPACITY_FIELDS)
+    retry = reader.fields(fields.pop("retry", {}), "compute.capacity.retry", RETRY_FIELDS)
     services = {
-        name: reader.fields(fields.pop(name), f"compute.capacity.{name}", _POLICY)
+        name: reader.fields(fields.pop(name), f"compute.capacity.{name}", POLICY_FIELDS)
         for name in CAPACITY_SERVICES
         if name in fields
     }
@@ -263,7 +261,7 @@ def _capacity(reader: FieldReader, raw: Block) -> Capacity:
 
 def _families(reader: FieldReader, raw: Block) -> Mapping[str, FamilyOverride]:
     return {
-        family: FamilyOverride(**reader.fields(override, f"compute.families.{family}", _FAMILY))
+        family: FamilyOverride(**reader.fields(override, f"compute.families.{family}", FAMILY_FIELDS))
         for family, override in raw.items()
         if reader.known(family, MODELS_BY_FAMILY, f"compute.families.{family}", "a family")
     }

@@ -37,7 +37,7 @@ _MOST_TEXT = 64 * 1024
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN_ENV = "SF_"
 
-_TASK: Mapping[str, Kind] = {
+TASK_FIELDS: Mapping[str, Kind] = {
     "name": text(128),
     "image": optional(text()),
     "command": list_of(word()),
@@ -73,7 +73,7 @@ def parse_task(raw: Mapping[str, Any]) -> TaskConfig:
     """Read a task's config; raises `Rejected` with every fault, each naming its field and what to write."""
     reader = FieldReader()
     reader.refuse_depth(raw)
-    fields = reader.fields(raw, "", _TASK, required=("name",))
+    fields = reader.fields(raw, "", TASK_FIELDS, required=("name",))
     _check_env(reader, fields.get("env", {}))
     words = [*fields.get("command", ()), *fields.get("args", ()), *map(str, fields.get("env", {}).values())]
     if sum(map(len, words)) > _MOST_TEXT:

@@ -11,7 +11,7 @@ import difflib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from runtender.errors import Fault, Rejected
@@ -28,12 +28,14 @@ _DEEPEST = 32
 class Kind:
     """What a field takes.
 
-    `expects` completes "must be ...", `make` gives an accepted value its final type.
+    `expects` completes "must be ...", `make` gives an accepted value its final type, `schema` says the same as
+    `accepts` in JSON Schema, as far as that can say it.
     """
 
     expects: str
     accepts: Callable[[Any], bool]
     make: Callable[[Any], Any] = lambda value: value
+    schema: Mapping[str, Any] = field(default_factory=dict)
 
 
 class FieldReader:
@@ -130,38 +132,53 @@ def text(longest: int = 1024) -> Kind:
     return Kind(
         f"a text of at most {longest} characters",
         lambda v: _is_text(v) and bool(v.strip()) and len(v) <= longest,
+        schema={"type": "string", "pattern": r"\S", "maxLength": longest},
     )
 
 
 def word() -> Kind:
     """Take any string that a process can be given as an argument."""
-    return Kind("a text without NUL", lambda v: _is_text(v) and "\x00" not in v)
+    return Kind(
+        "a text without NUL",
+        lambda v: _is_text(v) and "\x00" not in v,
+        schema={"type": "string", "pattern": "^[^\\u0000]*$"},
+    )
 
 
 def flag() -> Kind:
     """Take true or false."""
-    return Kind("true or false", lambda v: isinstance(v, bool))
+    return Kind("true or false", lambda v: isinstance(v, bool), schema={"type": "boolean"})
 
 
 def whole(least: int = 1) -> Kind:
     """Take an integer from `least` on."""
-    return Kind(f"a whole number of at least {least}", lambda v: _is_whole(v) and v >= least)
+    return Kind(
+        f"a whole number of at least {least}",
+        lambda v: _is_whole(v) and v >= least,
+        schema={"type": "integer", "minimum": least},
+    )
 
 
 def number(least: float, *, above: bool = False, most: float = math.inf) -> Kind:
     """Take a finite number from `least` (or `above` it) to `most`; 50 and 50.0 become the same value."""
     bound = f"{'above' if above else 'of at least'} {least:g}"
     top = "" if most == math.inf else f" and at most {most:g}"
+    bounds = {"exclusiveMinimum" if above else "minimum": least} | (
+        {} if most == math.inf else {"maximum": most}
+    )
     return Kind(
         f"a number {bound}{top}",
         lambda v: _is_finite(v) and (v > least if above else v >= least) and v <= most,
         float,
+        {"type": "number", **bounds},
     )
 
 
 def choice(*names: str) -> Kind:
     """Take one of the given words."""
-    return Kind(f"one of {', '.join(names)}", lambda v: isinstance(v, str) and v in names)
+    return Kind(
+        f"one of {', '.join(names)}", lambda v: isinstance(v, str) and v in names, schema={"enum": [*names]}
+    )
 
 
 def optional(kind: Kind) -> Kind:
@@ -170,6 +187,7 @@ def optional(kind: Kind) -> Kind:
         f"{kind.expects}, or null",
         lambda v: v is None or kind.accepts(v),
         lambda v: None if v is None else kind.make(v),
+        {"anyOf": [kind.schema, {"type": "null"}]},
     )
 
 
@@ -179,6 +197,7 @@ def either(first: Kind, second: Kind) -> Kind:
         f"{first.expects}, or {second.expects}",
         lambda v: first.accepts(v) or second.accepts(v),
         lambda v: first.make(v) if first.accepts(v) else second.make(v),
+        {"anyOf": [first.schema, second.schema]},
     )
 
 
@@ -189,24 +208,31 @@ def list_of(kind: Kind, *, least: int = 0) -> Kind:
         f"a list{least_words}, each entry {kind.expects}",
         lambda v: isinstance(v, list | tuple) and len(v) >= least and all(kind.accepts(item) for item in v),
         lambda v: tuple(kind.make(item) for item in v),
+        {"type": "array", "items": kind.schema} | ({"minItems": least} if least else {}),
     )
 
 
 def block() -> Kind:
     """Take an object whose fields are read on their own."""
-    return Kind("an object", lambda v: isinstance(v, Mapping))
+    return Kind("an object", lambda v: isinstance(v, Mapping), schema={"type": "object"})
 
 
 def opaque() -> Kind:
     """Take any JSON object as it is; no NaN or infinity, which are no JSON."""
-    return Kind("an object of finite values", lambda v: isinstance(v, Mapping) and _is_json(v))
+    return Kind(
+        "an object of finite values",
+        lambda v: isinstance(v, Mapping) and _is_json(v),
+        schema={"type": "object"},
+    )
 
 
 def parameter() -> Kind:
     """Take what a model's parameter may be: null, a scalar, or a list of scalars; no NaN or infinity."""
+    scalar = {"type": ["null", "boolean", "number", "string"]}
     return Kind(
         "a finite scalar or a list of them",
         lambda v: _is_scalar(v) or (isinstance(v, list | tuple) and all(_is_scalar(item) for item in v)),
+        schema={"anyOf": [scalar, {"type": "array", "items": scalar}]},
     )
 
 

@@ -18,7 +18,13 @@ from runtender.wire.json_input import read_json_object
 MAX_MARKER_BYTES = 64 * 1024
 _MAX_DETAIL = 2000
 _MAX_NUMBER = 1e15
-_MAX_EXIT_CODE = 2**31 - 1
+MAX_EXIT_CODE = 2**31 - 1
+KEYS = (
+    "status", "exit_code", "instance", "zone", "detail", "boot_epoch", "exec_start_epoch", "end_epoch", "execute_s",
+    "writer", "attempt", "placement", "signal", "preempted", "reason", "pod_uid", "log_uri",
+)  # fmt: skip
+"""Every key of a marker's body."""
+
 _TERMINAL = {MarkerStatus.SUCCEEDED, MarkerStatus.FAILED, MarkerStatus.INTERRUPTED}
 
 
@@ -42,7 +48,7 @@ def _marker(data: Mapping[str, Any], status: MarkerStatus, recorded_at: datetime
     if (
         isinstance(exit_code, bool)
         or not isinstance(exit_code, int | None)
-        or abs(exit_code or 0) > _MAX_EXIT_CODE
+        or abs(exit_code or 0) > MAX_EXIT_CODE
     ):
         return None
     if status is MarkerStatus.SUCCEEDED and exit_code not in {0, None}:

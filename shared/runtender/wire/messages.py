@@ -22,7 +22,7 @@ from runtender.wire.json_input import read_json_object
 MAX_MESSAGE_BYTES = 512 * 1024
 MAX_INLINE_CONFIG_BYTES = 256 * 1024
 
-_OVERRIDES: Mapping[str, type | tuple[type, ...]] = {
+OVERRIDES: Mapping[str, type] = {
     "hardware": str,
     "gpu_type": str,
     "machine_type": str,
@@ -34,18 +34,18 @@ _OVERRIDES: Mapping[str, type | tuple[type, ...]] = {
     "cluster_location": str,
     "keep_cluster": bool,
 }
-_KEYS = (
+KEYS = (
     "action", "kind", "request_id", "run_id", "job_key", "config", "config_uri", "families", "models", "overrides",
     "force", "every", "labels", "limits", "image", "package_uri", "entrypoint", "requested_by",
 )  # fmt: skip
-_LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
-_LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
+LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 _OWN_LABELS = ("sf-", "goog")
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
-_MAX_RUN_ID = 200
-_ENTRYPOINT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-_MAX_LABELS = 32
-_MAX_REQUEST_ID = 512
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
+MAX_RUN_ID = 200
+ENTRYPOINT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+MAX_LABELS = 32
+MAX_REQUEST_ID = 512
 
 
 def parse_submit(body: bytes, *, message_id: str, published_at: datetime) -> SubmitRequest:
@@ -57,7 +57,7 @@ def parse_submit(body: bytes, *, message_id: str, published_at: datetime) -> Sub
     request = SubmitRequest(
         action=action,
         kind=check.member("kind", SubmitKind, SubmitKind.FORECAST),
-        request_id=check.text("request_id", longest=_MAX_REQUEST_ID) or message_id,
+        request_id=check.text("request_id", longest=MAX_REQUEST_ID) or message_id,
         message_id=message_id,
         published_at=published_at,
         run_id=check.run_id(),
@@ -88,7 +88,7 @@ def peek_request_id(body: bytes) -> str | None:
     except Rejected:
         return None
     value = data.get("request_id")
-    return value if isinstance(value, str) and 0 < len(value) <= _MAX_REQUEST_ID else None
+    return value if isinstance(value, str) and 0 < len(value) <= MAX_REQUEST_ID else None
 
 
 def _json_object(body: bytes) -> Mapping[str, Any]:
@@ -118,7 +118,7 @@ class _Checker:
     def fault(self, field: str, problem: str, remedy: str = "") -> None:
         self.faults.append(Fault(field=field, problem=problem, remedy=remedy))
 
-    def no_unknown_keys(self, where: str = "", known: tuple[str, ...] = _KEYS) -> None:
+    def no_unknown_keys(self, where: str = "", known: tuple[str, ...] = KEYS) -> None:
         data = self.data[where] if where else self.data
         for key in data:
             if key not in known:
@@ -142,8 +142,8 @@ class _Checker:
         return value
 
     def run_id(self) -> str | None:
-        value = self.text("run_id", longest=_MAX_RUN_ID)
-        if value is not None and not _RUN_ID.fullmatch(value):
+        value = self.text("run_id", longest=MAX_RUN_ID)
+        if value is not None and not RUN_ID.fullmatch(value):
             self.fault("run_id", f"{_shown(value)} is not a run id", "see `runtender list`")
             return None
         return value
@@ -159,7 +159,7 @@ class _Checker:
 
     def entrypoint(self) -> str | None:
         value = self.text("entrypoint")
-        if value is not None and not _ENTRYPOINT.fullmatch(value):
+        if value is not None and not ENTRYPOINT.fullmatch(value):
             self.fault(
                 "entrypoint", f"{_shown(value)} is not an entry point", "write package.module:function"
             )
@@ -225,20 +225,20 @@ class _Checker:
     def labels(self) -> Mapping[str, str]:
         labels = self.mapping("labels")
         for key, value in labels.items():
-            if not _LABEL_KEY.fullmatch(key) or key.startswith(_OWN_LABELS):
+            if not LABEL_KEY.fullmatch(key) or key.startswith(_OWN_LABELS):
                 self.fault(
                     f"labels.{key}",
                     "is not a label key",
                     "use a-z, 0-9, _ and -, letter first; sf- and goog are reserved",
                 )
-            if not isinstance(value, str) or not _LABEL_VALUE.fullmatch(value):
+            if not isinstance(value, str) or not LABEL_VALUE.fullmatch(value):
                 self.fault(
                     f"labels.{key}",
                     f"{_shown(value)} is not a label value",
                     "use at most 63 of a-z, 0-9, _ and -",
                 )
-        if len(labels) > _MAX_LABELS:
-            self.fault("labels", f"{len(labels)} are too many", f"give at most {_MAX_LABELS}")
+        if len(labels) > MAX_LABELS:
+            self.fault("labels", f"{len(labels)} are too many", f"give at most {MAX_LABELS}")
         return labels
 
     def limits(self) -> Limits:
@@ -272,16 +272,16 @@ class _Checker:
         return {family: fields for family, fields in overrides.items() if isinstance(fields, dict)}
 
     def _override(self, field: str, key: str, value: Any) -> None:
-        kind = _OVERRIDES.get(key)
+        kind = OVERRIDES.get(key)
         if kind is None:
-            near = difflib.get_close_matches(key, _OVERRIDES, n=1)
+            near = difflib.get_close_matches(key, OVERRIDES, n=1)
             self.fault(
                 field,
                 "is not a known key",
-                f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(_OVERRIDES)}",
+                f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(OVERRIDES)}",
             )
         elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            self.fault(field, f"{_shown(value)} has the wrong type", f"write a JSON {_JSON_NAME[kind]}")  # type: ignore[index]
+            self.fault(field, f"{_shown(value)} has the wrong type", f"write a JSON {_JSON_NAME[kind]}")
 
     def what_the_action_needs(self, request: SubmitRequest) -> None:
         has_config = request.config is not None or request.config_uri is not None
