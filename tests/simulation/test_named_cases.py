@@ -330,3 +330,13 @@ def test_a_strangers_machine_of_our_name_is_told_of_and_never_touched(a_world, a
     assert ending(world) == (Outcome.FAILED, Reason.CONFIG_FAULT)
     assert "belongs to somebody else" in world.job.detail
     assert len(world.cloud.machines()) == 1
+
+
+def test_the_end_of_a_run_is_told_although_nobody_listens_for_a_while(a_world):
+    world = a_world()
+    world.weather.lost_publishes = 3
+    world.submit()
+    world.run(minutes(12))
+    (notice,) = world.cloud.topics.waiting("sf-notify-pull")
+    assert json.loads(notice.body)["outcome"] == "SUCCEEDED"
+    world.settle()

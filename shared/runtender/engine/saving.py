@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from runtender.decide import with_job
+from runtender.engine.announce import announce, is_to_be_announced
 from runtender.engine.plane import Plane
 from runtender.engine.telemetry import with_telemetry
 from runtender.errors import Conflict, Retryable
-from runtender.model import Job, Run
+from runtender.model import Job, Phase, Run
 from runtender.ports import Snapshot, Update, Write
 from runtender.wire.documents import (
     job_from_document,
@@ -109,6 +110,7 @@ class Saver:
         writes = job_update(after, before.snapshot, self._plane.clock.now())
         standing = self._moved_header(after) if _header_view(before.job) != _header_view(after) else None
         if standing is not None:
+            standing = self._announced_at_last(standing, after)
             writes = [*writes, run_update(standing.run, standing.snapshot)]
         stamps = self._plane.store.commit(writes)
         written = {write.path: (write, stamp) for write, stamp in zip(writes, stamps, strict=True)}
@@ -118,6 +120,13 @@ class Saver:
             left = _written(standing.snapshot, *written[standing.snapshot.path])
             self.header = Header(run=standing.run, snapshot=left)
         return Loaded(job=job_from_document(snapshot.data), snapshot=snapshot)
+
+    def _announced_at_last(self, standing: Header, job: Job) -> Header:
+        """Announce a settled run before the save that may be its last: nobody comes back to it after that."""
+        if job.phase is not Phase.DONE or not is_to_be_announced(standing.run):
+            return standing
+        announce(self._plane, standing.run)
+        return replace(standing, run=replace(standing.run, notified_at=self._plane.clock.now()))
 
     def _moved_header(self, job: Job) -> Header | None:
         """Return the header to be written beside the job; None where it has nothing new to say."""

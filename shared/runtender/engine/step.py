@@ -26,6 +26,7 @@ from runtender.decide import (
     record_create,
     record_delete,
 )
+from runtender.engine.announce import announce, is_to_be_announced
 from runtender.engine.observe import Observer
 from runtender.engine.plane import Plane
 from runtender.engine.saving import Header, Loaded, Saver
@@ -222,8 +223,8 @@ class _Step:
                 if pair.terminal is not None and nonce == after.resources[-1].nonce:
                     self._copy_marker(after, pair.terminal.body)
         header = self._saver.header
-        if header is not None and header.run.outcome is not None and header.run.notified_at is None:
-            self._notify(header)
+        if header is not None and is_to_be_announced(header.run):
+            self._announce(header)
 
     def _copy_marker(self, job: Job, body: object) -> None:
         """Nobody of ours reads this copy; older readers look there. Its failure changes nothing."""
@@ -233,22 +234,13 @@ class _Step:
         except RuntenderError as error:
             _LOG.warning("marker copy failed", extra={"job_key": job.job_key, "error": str(error)})
 
-    def _notify(self, header: Header) -> None:
-        """Announce a settled run. It is tried again with each later save of the header until it was taken."""
-        run, self._saver.header = header.run, None
-        message = {
-            "run_id": run.run_id,
-            "outcome": run.outcome,
-            "status": run.status,
-            "finished_at": run.finished_at.isoformat() if run.finished_at else None,
-            "labels": dict(run.labels),
-        }
-        attributes = {"run_id": run.run_id, "outcome": str(run.outcome)}
-        topic = self._plane.settings.notify_topic
+    def _announce(self, header: Header) -> None:
+        """Announce a settled run at once, if that can be; its last save does not go without."""
+        self._saver.header = None
         try:
-            self._plane.topics.publish(topic, json.dumps(message, sort_keys=True).encode(), attributes)
+            announce(self._plane, header.run)
         except RuntenderError as error:
-            _LOG.warning("notification failed", extra={"run_id": run.run_id, "error": str(error)})
+            _LOG.warning("notification failed", extra={"run_id": header.run.run_id, "error": str(error)})
             return
         self._saver.mark_notified(header)
 

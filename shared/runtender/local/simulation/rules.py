@@ -144,9 +144,19 @@ class Onlooker:
         if old is None:
             others = [one.nonce for one in job.live if one.nonce != row.nonce]
             require(not others, "I3", f"{job.job_key}: {row.nonce} is placed beside {others}")
+            self._check_older_attempts(job)
             return
         if row.state is ResourceState.GONE and old.state is not ResourceState.GONE:
             self._check_gone(job, row)
+
+    def _check_older_attempts(self, job: Job) -> None:
+        older = [
+            one.job_key
+            for one in self.jobs.values()
+            if (one.run_id, one.family) == (job.run_id, job.family) and one.attempt < job.attempt
+            if one.phase is not Phase.DONE
+        ]
+        require(not older, "I3", f"{job.job_key} is placed before {older} is done")
 
     def _check_gone(self, job: Job, row: Resource) -> None:
         there = [one for one in self.view.machines() if one.order.labels.get("sf-nonce") == row.nonce]
@@ -255,6 +265,12 @@ class Onlooker:
             require(job.phase is Phase.DONE, "liveness", f"{job.job_key} is {job.phase}, reason {job.reason}")
             self.check_truth(job)
             self._check_reason(job)
+        for run_id in self.runs:
+            run = self.view.run(run_id)
+            announced = run is None or run.outcome is None or run.notified_at is not None
+            require(
+                announced, "announced", f"{run_id} ended {run.outcome if run else ''} and nobody was told"
+            )
         left = {kind: names for kind, names in leftovers.items() if names}
         require(not left, "I2", f"left over: {left}")
 

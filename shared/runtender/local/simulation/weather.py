@@ -81,6 +81,7 @@ class Weather:
     commits: list[CommitFault | None] = field(default_factory=list)
     fates: list[Fate] = field(default_factory=list)
     arriving: list[Sequence[timedelta]] = field(default_factory=list)
+    lost_publishes: int = 0
 
     def plan(
         self,
@@ -115,6 +116,11 @@ class Weather:
         """True when a read of the store gets no answer."""
         return False
 
+    def publish_fails(self) -> bool:
+        """True when a message of the plane is not taken."""
+        self.lost_publishes -= 1
+        return self.lost_publishes >= 0
+
     def fate(self, _kind: str) -> Fate:
         """Return what becomes of the next invocation of a handler."""
         return self.fates.pop(0) if self.fates else Fate()
@@ -136,6 +142,7 @@ class Weather:
         self.commits.clear()
         self.fates.clear()
         self.arriving.clear()
+        self.lost_publishes = 0
 
 
 _UNCLEAR = (BROKEN_OFF, INTERNAL, UNAVAILABLE)
@@ -198,20 +205,24 @@ class Storm(Weather):
     def read_fails(self) -> bool:
         return self._strikes("store")
 
+    def publish_fails(self) -> bool:
+        return self._strikes("events")
+
     def fate(self, _kind: str) -> Fate:
         killed, frozen, skewed = map(self._strikes, ("kills", "freezes", "skews"))
         skew = timedelta(seconds=self._chance.uniform(-5, 5)) if skewed else _NO_TIME
         if not killed and not frozen:
             return Fate(skew=skew)
-        # Killed or frozen, not both; where the interesting calls are, or anywhere.
         span = timedelta(seconds=self._chance.choice(_FREEZES_S)) if frozen else _NO_TIME
-        if self._chance.random() < 0.5:
-            return Fate(after=self._chance.choice(_TURNS), freeze_for=span, skew=skew)
-        point = self._chance.randrange(2 * _MOST_CALLS)
-        if frozen:
-            # After a call: between looking at the clock and sending there is no time for anything.
-            return Fate(freeze_at=point | 1, freeze_for=span, skew=skew)
-        return Fate(kill_at=point, skew=skew)
+        # Where the interesting calls are, or anywhere.
+        after = self._chance.choice(_TURNS) if self._chance.random() < 0.5 else ""
+        # Frozen after a call: between looking at the clock and sending there is no time for anything.
+        freeze_at = self._point() | 1 if frozen and not after else None
+        kill_at = self._point() if killed and (frozen or not after) else None
+        return Fate(kill_at=kill_at, freeze_at=freeze_at, after=after, freeze_for=span, skew=skew)
+
+    def _point(self) -> int:
+        return self._chance.randrange(2 * _MOST_CALLS)
 
     def arrivals(self, _subscription: Subscription, _message: Message) -> Sequence[timedelta]:
         if not self._strikes("events"):

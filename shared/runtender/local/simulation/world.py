@@ -20,7 +20,7 @@ from typing import Any
 
 from runtender.engine import Engine, Plane
 from runtender.engine.handlers import Handlers
-from runtender.errors import RuntenderError
+from runtender.errors import Retryable, RuntenderError
 from runtender.gcp.compute import RestApi
 from runtender.gcp.storage import StorageObjects
 from runtender.local.compute.events import Booted
@@ -276,4 +276,6 @@ class _Publisher:
         self._cloud = cloud
 
     def publish(self, topic: str, body: bytes, attributes: Mapping[str, str]) -> str:
+        if self._cloud.weather.publish_fails():
+            raise Retryable(f"a message for {topic} was not taken")
         return self._cloud.topics.publish(topic, body, attributes, self._cloud.clock.time)

@@ -20,13 +20,14 @@ from runtender.local.scenario import Shape, Stockout
 from runtender.local.simulation.cloud import START
 from runtender.local.simulation.guests import Behaviour, Death
 from runtender.local.simulation.rules import BrokenRule
-from runtender.local.simulation.weather import Storm
+from runtender.local.simulation.weather import BROKEN_OFF, INSERT, Storm
 from runtender.local.simulation.world import CONFIG, ENVIRONMENT, World
 from runtender.settings import Settings
 
 _ZONES = tuple(f"us-central1-{letter}" for letter in "abcf")
 _TASK: Mapping[str, Any] = {"name": "chore", "image": "us-docker.pkg.dev/p/r/task:1", "command": ["true"]}
 _TWO_FAMILIES: Mapping[str, Any] = {**CONFIG, "models": ["theta", "lightgbm"]}
+_QUIRKS = ("guests", "stock", "blows", "users", "zones", "outages")
 _SPANS_S: Mapping[str, Sequence[int]] = {
     "resend_within": (60, 600),
     "create_grace": (60, 180),
@@ -123,6 +124,7 @@ class _Story:
             *([self._resubmit, self._cancel] if "users" in self.quirks else []),
             *([self._strike, self._strike] if "blows" in self.quirks else []),
             *([self._silence, self._place_stranger] if "zones" in self.quirks else []),
+            *([self._outage, self._late_create] if "outages" in self.quirks else []),
             lambda: None,
         ]
         self.chance.choice(acts)()
@@ -133,6 +135,14 @@ class _Story:
     def _cancel(self) -> None:
         runs = sorted(self.world.cloud.onlooker.runs)
         self.world.cancel(self.chance.choice(runs) if runs else "nobody-0123456789ab")
+
+    def _outage(self) -> None:
+        """Let nothing be delivered for a while."""
+        self.world.cloud.pass_time(timedelta(minutes=self.chance.choice((2, 10, 50))))
+
+    def _late_create(self) -> None:
+        late = timedelta(seconds=self.chance.choice((30, 100, 300, 900)))
+        self.world.weather.plan(INSERT, BROKEN_OFF, late=late)
 
     def _strike(self) -> None:
         """Hit a machine that runs."""
