@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
@@ -13,42 +12,13 @@ from typing import Any
 
 import pytest
 
-from runtender.errors import Conflict, Rejected, Retryable
-from runtender.local.store import MemoryStore, SqliteStore
+from runtender.errors import Conflict, Rejected
 from runtender.ports import Create, Increment, Remove, Store, Update
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 
 EMBEDDED = ["memory", "sqlite"]
-
-
-@pytest.fixture(params=[*EMBEDDED, pytest.param("firestore", marks=pytest.mark.emulator("firestore"))])
-def store(request, tmp_path, monkeypatch) -> Iterator[Store]:
-    match request.param:
-        case "memory":
-            yield MemoryStore()
-        case "sqlite":
-            embedded = SqliteStore(tmp_path / "store.db")
-            yield embedded
-            embedded.close()
-        case _:
-            from runtender.gcp.firestore import FirestoreStore  # noqa: PLC0415 - only where it is used
-
-            monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", request.getfixturevalue("firestore_emulator"))
-            # A project of its own is an empty database of its own.
-            remote = FirestoreStore(f"test-{uuid.uuid4().hex[:12]}")
-            await_first_write(remote)
-            yield remote
-            remote.close()
-
-
-def await_first_write(store: Store) -> None:
-    """Let the emulator answer one write: the one after a listener has left may be CANCELLED in its place."""
-    for _ in range(10):
-        with suppress(Retryable):
-            store.commit([Increment(path="emulator/ready", amounts={"n": 1})])
-            return
 
 
 def put(store: Store, path: str, **fields: Any) -> Any:
