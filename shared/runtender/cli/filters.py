@@ -30,6 +30,7 @@ _FIELDS: Mapping[str, Callable[[Run], Iterable[str | None]]] = {
 
 SortKey = Callable[[Run, datetime], Any]
 
+
 def took(run: Run, now: datetime) -> timedelta:
     """Return how long a run has taken, so far or until its end."""
     return (run.finished_at or now) - run.created_at
