@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import TYPE_CHECKING
@@ -29,7 +30,7 @@ _LOG = logging.getLogger("runtender.functions")
 
 @cache
 def _handlers() -> Handlers:
-    logs.set_up()
+    logs.set_up(project=os.environ.get("SF_PROJECT_ID", ""))
     # Nothing that an import makes is garbage. To look for some would cost a tenth of a cold start.
     gc.disable()
     try:
@@ -47,12 +48,14 @@ def _entry_point(handle: Callable[[Event], None]) -> functions_framework.HTTPFun
     def serve(request: Request) -> tuple[str, int]:
         if request.method != "POST":
             return "an event comes by POST", 405
-        try:
-            handle(read_delivery(dict(request.headers), request.get_data()))
-        except Retryable as error:
-            # Weather, not a crash: no traceback for it in the error reports.
-            _LOG.warning("comes again", extra={"error": str(error)})
-            return "comes again", 503
+        event = read_delivery(dict(request.headers), request.get_data())
+        with logs.about(event_id=event.event_id, trace_id=event.trace_id):
+            try:
+                handle(event)
+            except Retryable as error:
+                # Weather, not a crash: no traceback for it in the error reports.
+                _LOG.warning("comes again", extra={"error": str(error)})
+                return "comes again", 503
         return "", 204
 
     return serve

@@ -30,6 +30,7 @@ _LOG = logging.getLogger("runtender.intake")
 _CANCEL_PATIENCE = timedelta(minutes=10)
 _MOST_RACES = 5
 _MOST_SHOWN_ERRORS = 50
+_MOST_FIELD_TEXT = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,7 +112,9 @@ class Intake:
         self, body: bytes, request_id: str, message_id: str, request: SubmitRequest | None, why: Rejected
     ) -> Receipt:
         errors = tuple(str(fault)[:1000] for fault in why.faults[:_MOST_SHOWN_ERRORS])
-        _LOG.warning("submit rejected", extra={"request_id": request_id, "errors": list(errors)})
+        # What is wrong may quote the message, and a task's environment holds secrets: the row tells, the log does not.
+        fields = [fault.field[:_MOST_FIELD_TEXT] for fault in why.faults[:_MOST_SHOWN_ERRORS]]
+        _LOG.warning("submit rejected", extra={"request_id": request_id, "fields": fields})
         attributes = {"request_id": request_id[:500], "message_id": message_id, "reason": errors[0][:500]}
         self._plane.topics.publish(self._plane.settings.dead_letter_topic, body, attributes)
         action = request.action if request else None

@@ -10,6 +10,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -32,6 +33,7 @@ from runtender.engine.plane import Plane
 from runtender.engine.saving import Header, Loaded, Saver
 from runtender.errors import Conflict, RuntenderError
 from runtender.ids import gce_status_object, marker_object
+from runtender.logs import about
 from runtender.model import Job, Phase, Resource
 from runtender.observed import MarkerPair, Seen
 from runtender.wire.markers import parse_marker, plane_marker
@@ -48,9 +50,10 @@ Spread = Callable[[Callable[[str], bool], Sequence[str]], Iterable[bool]]
 
 
 def side_by_side(step: Callable[[str], bool], keys: Sequence[str]) -> Iterable[bool]:
-    """Take several steps at once, in threads."""
+    """Take several steps at once, in threads. Each knows what its caller said about the event, for its log."""
+    contexts = [copy_context() for _ in keys]
     with ThreadPoolExecutor(max_workers=min(_STEPS_AT_ONCE, len(keys))) as pool:
-        return list(pool.map(step, keys))
+        return list(pool.map(lambda context, key: context.run(step, key), contexts, keys))
 
 
 class Engine:
@@ -76,7 +79,8 @@ class Engine:
         if loaded is None:
             _LOG.warning("no such job", extra={"job_key": job_key})
             return None
-        return _Step(self._plane, self._observer, saver, loaded, thorough=thorough, wait=wait).run()
+        with about(job_key=job_key, run_id=loaded.job.run_id):
+            return _Step(self._plane, self._observer, saver, loaded, thorough=thorough, wait=wait).run()
 
     def step_all(
         self, job_keys: Iterable[str], *, thorough: bool = False, wait: timedelta = timedelta()
@@ -167,8 +171,6 @@ class _Step:
             _LOG.info(
                 "job stepped",
                 extra={
-                    "job_key": after.job_key,
-                    "run_id": after.run_id,
                     "phase": after.phase,
                     "outcome": after.outcome,
                     "reason": after.reason,
@@ -205,9 +207,7 @@ class _Step:
             job, row, reason=tombstone.reason, detail=tombstone.detail, now=now
         )
         if self._plane.objects.create(job.plan.status_bucket, name, body):
-            _LOG.info(
-                "tombstone", extra={"job_key": job.job_key, "nonce": row.nonce, "reason": tombstone.reason}
-            )
+            _LOG.info("tombstone", extra={"nonce": row.nonce, "reason": tombstone.reason})
         else:
             standing = self._observer.markers(job, row)
             if standing.terminal is not None:
@@ -232,7 +232,7 @@ class _Step:
         try:
             self._plane.objects.put(job.plan.status_bucket, name, json.dumps(body, sort_keys=True).encode())
         except RuntenderError as error:
-            _LOG.warning("marker copy failed", extra={"job_key": job.job_key, "error": str(error)})
+            _LOG.warning("marker copy failed", extra={"error": str(error)})
 
     def _announce(self, header: Header) -> None:
         """Announce a settled run at once, if that can be; its last save does not go without."""
@@ -259,7 +259,7 @@ class _Step:
         now = self._plane.clock.now()
         ours = row.token == self._token and row.until is not None
         if not ours or row.until is None or row.until - now < self._plane.settings.timing.create_margin:
-            _LOG.warning("create not sent, too late", extra={"job_key": self._loaded.job.job_key})
+            _LOG.warning("create not sent, too late", extra={"nonce": row.nonce})
             return
         job = self._loaded.job
         runtime = self._plane.runtimes[job.runtime]
@@ -267,12 +267,7 @@ class _Step:
         read = runtime.created(answer)
         _LOG.info(
             "create answered",
-            extra={
-                "job_key": job.job_key,
-                "location": row.location,
-                "status": answer.status,
-                "read": str(read)[:300],
-            },
+            extra={"location": row.location, "status": answer.status, "read": str(read)[:300]},
         )
         ctx = self._context()
         change = partial(record_create, nonce=row.nonce, answer=read, ctx=ctx)

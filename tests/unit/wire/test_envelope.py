@@ -55,3 +55,38 @@ def test_a_structured_cloud_event_has_them_in_its_body():
 )
 def test_a_body_that_cannot_be_read_is_an_event_without_data(headers, body):
     assert read_delivery(headers, body).data is None
+
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "event_id"),
+    [
+        ({"ce-id": "9", "ce-type": PUSHED}, BODY, "9"),
+        ({}, BODY, "7"),
+        ({}, json.dumps({"message": {"message_id": "8"}}).encode(), "8"),
+        ({}, b"[]", ""),
+        ({}, b"{", ""),
+    ],
+    ids=["of the CloudEvent", "of the message", "in its other spelling", "no event", "no JSON"],
+)
+def test_an_event_has_an_id(headers, body, event_id):
+    assert read_delivery(headers, body).event_id == event_id
+
+
+@pytest.mark.parametrize(
+    ("headers", "trace_id"),
+    [
+        ({"Traceparent": f"00-{TRACE}-b7ad6b7169203331-01"}, TRACE),
+        ({"X-Cloud-Trace-Context": f"{TRACE.upper()}/123;o=1"}, TRACE),
+        ({"X-Cloud-Trace-Context": TRACE}, TRACE),
+        ({"ce-traceparent": f"00-{TRACE}-b7ad6b7169203331-01"}, TRACE),
+        ({"traceparent": "00-short-b7ad6b7169203331-01"}, "7"),
+        ({"traceparent": f"00-{TRACE}"}, "7"),
+        ({}, "7"),
+    ],
+    ids=["W3C", "Google", "Google, trace only", "in the event", "no trace", "cut", "none"],
+)
+def test_an_event_has_the_trace_of_its_request_else_its_own_id(headers, trace_id):
+    assert read_delivery(headers, BODY).trace_id == trace_id
