@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -17,6 +16,7 @@ from runtender.local.compute.quotas import Quotas
 from runtender.local.compute.stock import Stock
 from runtender.local.http import CoreAdapter, Fault, HttpRequest, HttpResponse
 from runtender.local.objects import Notification, ObjectsCore
+from runtender.local.scenario.strangers import stranger_insert
 from runtender.local.simulation.clock import SimClock
 from runtender.local.simulation.compute import OpenCompute
 from runtender.local.simulation.guests import Behaviour
@@ -189,23 +189,8 @@ class Cloud:
 
     def place_stranger(self, zone: str, name: str) -> None:
         """Let somebody else have a machine of this name."""
-        body = {
-            "name": name,
-            "machineType": f"zones/{zone}/machineTypes/e2-standard-2",
-            "disks": [
-                {
-                    "boot": True,
-                    "autoDelete": True,
-                    "initializeParams": {
-                        "diskName": f"{STRANGER}-{next(self._numbers)}",
-                        "sourceImage": "projects/debian-cloud/global/images/family/debian-12",
-                    },
-                }
-            ],
-            "networkInterfaces": [{}],
-        }
-        path = f"/compute/v1/projects/{self.settings.project}/zones/{zone}/instances"
-        self._quietly(HttpRequest(method="POST", path=path, body=json.dumps(body).encode()))
+        disk = f"{STRANGER}-{next(self._numbers)}"
+        self._quietly(stranger_insert(self.settings.project, zone, name, disk=disk))
 
     def delete_by_hand(self, machine: Instance) -> None:
         """Let a person delete a machine."""

@@ -12,17 +12,19 @@ from datetime import timedelta
 from enum import StrEnum
 from random import Random
 
-from runtender.local.http import DROPPED, HttpRequest, HttpResponse, google_error
+from runtender.local.http import HttpRequest, HttpResponse
+from runtender.local.scenario.answers import ANSWERS
+from runtender.local.scenario.rules import Answer
 from runtender.local.simulation.invocations import Fate
 from runtender.local.topics import Delivery, Message, Subscription
 
-BROKEN_OFF = DROPPED
-RATE = google_error(403, "rateLimitExceeded", "Rate Limit Exceeded")
-FORBIDDEN = google_error(403, "forbidden", "Required permission is missing for this resource")
-TOO_MANY = google_error(429, "rateLimitExceeded", "Too many requests")
-INTERNAL = google_error(500, "backendError", "Internal error encountered")
-UNAVAILABLE = google_error(503, "backendError", "The service is currently unavailable")
-NAME_TAKEN = google_error(409, "alreadyExists", "The resource already exists")
+BROKEN_OFF = ANSWERS[Answer.NO_ANSWER]
+RATE = ANSWERS[Answer.RATE_LIMITED]
+FORBIDDEN = ANSWERS[Answer.FORBIDDEN]
+TOO_MANY = ANSWERS[Answer.TOO_MANY_REQUESTS]
+INTERNAL = ANSWERS[Answer.INTERNAL_ERROR]
+UNAVAILABLE = ANSWERS[Answer.UNAVAILABLE]
+NAME_TAKEN = ANSWERS[Answer.ALREADY_EXISTS]
 
 INSERT = "compute.instances.insert"
 DELETE = "compute.instances.delete"
