@@ -45,14 +45,15 @@ def running(runtender: Runtender) -> dict[str, Any]:
     return document
 
 
-def a_working_machine(runtender: Runtender, folder: Path) -> None:
-    """Submit a task that does not end, and wait until it runs."""
+def a_working_machine(runtender: Runtender, folder: Path) -> str:
+    """Submit a task that does not end, wait until it runs, and return its run."""
     task = folder / "task.json"
     task.write_text(json.dumps({"name": "endless", "command": ["sleep", "3600"]}))
     submitted = runtender("submit", "--kind", "task", str(task), "--format", "json")
     assert submitted.returncode == 0, submitted.stderr
-    run_id = json.loads(submitted.stdout)["run_id"]
+    run_id = str(json.loads(submitted.stdout)["run_id"])
     await_that(lambda: "RUNNING" in {job["phase"] for job in described(runtender, run_id)["jobs"]})
+    return run_id
 
 
 def described(runtender: Runtender, run_id: str) -> dict[str, Any]:
@@ -81,6 +82,21 @@ def test_a_cloud_that_is_up_answers_by_name_and_one_that_is_down_leaves_nothing(
     assert processes_of(tmp_path) == []
     assert {path.name for path in (tmp_path / ".runtender").iterdir()} == {".gitignore", "lock", "logs"}
     assert runtender("local", "status").returncode == 1
+
+
+def test_a_run_that_is_cancelled_twice_ends_once_and_its_machine_with_it(
+    runtender: Runtender, running: dict[str, Any], tmp_path: Path
+) -> None:
+    run_id = a_working_machine(runtender, tmp_path)
+    for _ in range(2):
+        assert runtender("cancel", run_id).returncode == 0
+    waited = runtender("wait", run_id, "--format", "json")
+    assert waited.returncode == 6, waited.stderr
+    await_that(lambda: described(runtender, run_id)["jobs"][0]["phase"] == "DONE")
+    assert processes_of(tmp_path / ".runtender" / "cloud" / "machines") == []
+    assert runtender("cancel", run_id).returncode == 0, "after the end there is nothing to do"
+    assert described(runtender, run_id)["jobs"][0]["outcome"] == "CANCELLED"
+    assert runtender("cancel", "nobody-0123456789ab").returncode == 1
 
 
 def test_a_killed_supervisor_takes_everything_along(
