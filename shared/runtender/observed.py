@@ -128,6 +128,7 @@ class Seen:
     `markers`, `sights`, `operations`, `remains`, `fates`, `serials` and `summaries` are keyed by the row's nonce.
     `remains` are the names of things the row covers besides itself (a boot disk) that are still there; `serials` holds
     the terminal marker's bytes found on the serial console, or None when the console was read and has none.
+    `predecessor_at_rest` says whether the attempts before this one have left nothing behind.
     """
 
     markers: Mapping[str, MarkerPair] = field(default_factory=dict)
@@ -138,3 +139,4 @@ class Seen:
     serials: Mapping[str, bytes | None] = field(default_factory=dict)
     summaries: Mapping[str, Summary | None] = field(default_factory=dict)
     cells: Cells | None = None
+    predecessor_at_rest: bool | None = None

@@ -35,7 +35,7 @@ class Context:
 
 
 class LookKind(StrEnum):
-    """What can be looked at, for one resource row."""
+    """What can be looked at: of one resource row, or of the job (no nonce)."""
 
     MARKERS = "markers"
     OPERATION = "operation"
@@ -45,6 +45,7 @@ class LookKind(StrEnum):
     SERIAL = "serial"
     SUMMARY = "summary"
     CELLS = "cells"
+    PREDECESSOR = "predecessor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,11 @@ def current(job: Job) -> Resource | None:
     return live[-1] if live else None
 
 
+def waits_for_predecessor(job: Job) -> bool:
+    """True for an attempt that has placed nothing yet and is not the first: the one before it goes first, wholly."""
+    return job.attempt > 1 and not job.resources
+
+
 def may_have_worker(row: Resource) -> bool:
     """True unless the create was definitely refused, so that no worker of this nonce can ever write a marker."""
     return not row.refused
@@ -145,5 +151,5 @@ def abandoned(row: Resource) -> bool:
 
 __all__ = [
     "Context", "Decision", "Effect", "Look", "LookKind", "SendCreate", "SendDelete", "SendDeleteRemains",
-    "Tombstone", "abandoned", "current", "is_at_rest", "is_settled", "may_have_worker", "moved",
+    "Tombstone", "abandoned", "current", "is_at_rest", "is_settled", "may_have_worker", "moved", "waits_for_predecessor",
 ]  # fmt: skip

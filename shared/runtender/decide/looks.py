@@ -15,6 +15,7 @@ from runtender.decide.decision import (
     is_at_rest,
     is_settled,
     may_have_worker,
+    waits_for_predecessor,
 )
 from runtender.decide.endings import (
     is_disarmed,
@@ -31,8 +32,11 @@ from runtender.observed import MarkerPair, Present, Seen
 def wanted(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
     """Return the next looks to take, given what has been seen; empty when it is time to decide."""
     row = current(job)
-    if row is None or is_at_rest(job):
+    if is_at_rest(job):
         return ()
+    if row is None:
+        asks = waits_for_predecessor(job) and not is_settled(job) and seen.predecessor_at_rest is None
+        return (Look(LookKind.PREDECESSOR, ""),) if asks else ()
     if is_settled(job):
         return _teardown(job, row, seen, ctx)
     if may_have_worker(row) and row.nonce not in seen.markers:

@@ -20,6 +20,7 @@ from runtender.decide.decision import (
     is_settled,
     may_have_worker,
     moved,
+    waits_for_predecessor,
 )
 from runtender.decide.endings import (
     Ending,
@@ -98,7 +99,7 @@ def _decide(job: Job, seen: Seen, ctx: Context) -> Decision:
     if is_settled(job):
         return tear_down(job, row, seen, ctx)
     if row is None:
-        return place(job, ctx)
+        return _first_place(job, seen, ctx)
     pair = seen.markers.get(row.nonce)
     if pair is None and may_have_worker(row):
         # Nothing is decided before the arbiter was read.
@@ -114,6 +115,14 @@ def _decide(job: Job, seen: Seen, ctx: Context) -> Decision:
     if ending is not None:
         return end(job, row, pair, ending, ctx)
     return _by_state(job, row, pair, seen, ctx)
+
+
+def _first_place(job: Job, seen: Seen, ctx: Context) -> Decision:
+    """Begin to place, unless an older attempt still has something: two attempts never run side by side."""
+    waits = waits_for_predecessor(job) and not seen.predecessor_at_rest
+    if not waits or job.cancel_requested or ctx.now >= job.deadlines.capacity:
+        return place(job, ctx)
+    return Decision(job=replace(job, walk=replace(job.walk, resume_at=ctx.now + ctx.timing.tick)))
 
 
 def _by_state(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Decision:

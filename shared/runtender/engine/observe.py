@@ -15,10 +15,11 @@ from runtender.decide import Context, Look, LookKind, wanted
 from runtender.engine.inputs import split_uri
 from runtender.engine.plane import Plane
 from runtender.errors import Rejected, Retryable
-from runtender.ids import marker_object, marker_prefix
-from runtender.model import Cells, Job, Marker, MarkerStatus, Resource, Writer
+from runtender.ids import job_key, marker_object, marker_prefix
+from runtender.model import Cells, Job, Marker, MarkerStatus, Phase, Resource, Writer
 from runtender.observed import MarkerPair, Seen
 from runtender.ports import ApiAnswer, ObjectPage, StoredObject
+from runtender.wire.documents import job_from_document, job_path
 from runtender.wire.markers import MAX_MARKER_BYTES, parse_marker
 from runtender.wire.summaries import MAX_SUMMARY_BYTES, parse_summary
 from runtender.worker.layout import CELLS_FOLDER, summary_object
@@ -62,8 +63,10 @@ class Observer:
         return operation is not _UNSEEN and operation.done
 
     def _take(self, job: Job, look: Look, seen: Seen) -> Seen:
-        row = next(row for row in job.resources if row.nonce == look.nonce)
         try:
+            if look.kind is LookKind.PREDECESSOR:
+                return replace(seen, predecessor_at_rest=self._predecessor_at_rest(job))
+            row = next(row for row in job.resources if row.nonce == look.nonce)
             if look.kind is LookKind.CELLS:
                 return replace(seen, cells=self._cells(job, row))
             register, eye = self._eyes[look.kind]
@@ -153,6 +156,15 @@ class Observer:
         name = f"{prefix}/{row.nonce}/{summary_object(0)}"
         body = self._plane.objects.read(bucket, name, limit=MAX_SUMMARY_BYTES + 1)
         return parse_summary(body, row.nonce) if body else None
+
+    def _predecessor_at_rest(self, job: Job) -> bool:
+        """Go back to the newest attempt that placed something: it waited for those before it."""
+        for attempt in range(job.attempt - 1, 0, -1):
+            snapshot = self._plane.store.get(job_path(job_key(job.run_id, job.family, attempt)))
+            older = None if snapshot is None else job_from_document(snapshot.data)
+            if older is not None and (older.phase is not Phase.DONE or older.resources):
+                return older.phase is Phase.DONE
+        return True
 
     def _cells(self, job: Job, row: Resource) -> Cells | None:
         bucket, prefix = split_uri(job.plan.cells_uri)
