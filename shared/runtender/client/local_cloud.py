@@ -17,6 +17,8 @@ _STATE_FILE = Path(".runtender") / "local.json"
 # The file may belong to a folder that somebody else wrote: it may point our clients at a local cloud, nothing else.
 _PREFIX = "SF_"
 _SUFFIX = "_EMULATOR_HOST"
+# Without it gRPC would ask a proxy of the caller's for the loopback address.
+_NO_PROXY = "no_grpc_proxy"
 
 
 def cloud_folder(start: Path) -> Path | None:
@@ -35,7 +37,8 @@ def cloud_environment(folder: Path) -> Mapping[str, str] | None:
     if state is None:
         return None
     try:
-        return {name: str(value) for name, value in state["environment"].items() if points_at_a_plane(name)}
+        variables = state["environment"].items()
+        return {name: str(value) for name, value in variables if points_at_a_plane(name) or name == _NO_PROXY}
     except (KeyError, TypeError, AttributeError) as error:
         remedy = "'runtender local down' removes it"
         raise ClientError(f"{folder / _STATE_FILE} is no state file of a local cloud; {remedy}") from error
