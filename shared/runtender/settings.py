@@ -46,6 +46,7 @@ class Settings:
     subnetwork_uri: str = ""
     gke_cluster: str = ""
     compute_fallback: str = ""
+    machines: str = ""
     submit_topic: str = "sf-submit"
     tick_topic: str = "sf-tick"
     marker_topic: str = "sf-marker"
@@ -86,6 +87,7 @@ class Settings:
             subnetwork_uri=reader.text("SF_SUBNETWORK_URI"),
             gke_cluster=reader.text("SF_GKE_CLUSTER"),
             compute_fallback=reader.text("SF_COMPUTE_FALLBACK"),
+            machines=reader.text("SF_MACHINES"),
             submit_topic=reader.text("SF_SUBMIT_TOPIC", "sf-submit"),
             tick_topic=reader.text("SF_TICK_TOPIC", "sf-tick"),
             marker_topic=reader.text("SF_MARKER_TOPIC", "sf-marker"),

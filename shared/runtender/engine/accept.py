@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
-from runtender.capacity.candidates import zonal_candidates
-from runtender.capacity.policy import policy_for
 from runtender.decide import with_job
-from runtender.engine.inputs import check_panels, fetch_config, read_catalogue, store_config
+from runtender.engine.inputs import (
+    check_panels,
+    fetch_config,
+    read_catalogue,
+    store_config,
+)
 from runtender.engine.plane import Plane
+from runtender.engine.planning import Ground, Subject, plan_subject, run_id_for
+from runtender.engine.tables import read_knowledge
 from runtender.errors import Rejected
-from runtender.forecast.canonical import run_id_of, to_document
-from runtender.forecast.config import parse_config
-from runtender.forecast.plan import plan_run
-from runtender.forecast.task import parse_task, plan_task, task_run_id
 from runtender.forecast.terms import for_attempt
-from runtender.ids import TASK, JobKey, claim_id, config_uri, job_key, key_digest, next_attempt
+from runtender.ids import JobKey, claim_id, config_uri, job_key, key_digest, next_attempt
 from runtender.model import (
     Deadlines,
     HistoryRow,
@@ -27,7 +27,6 @@ from runtender.model import (
     Outcome,
     Phase,
     Run,
-    SubmitKind,
     SubmitRequest,
 )
 from runtender.ports import Create, Snapshot, Write
@@ -55,16 +54,6 @@ class Acceptance:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Subject:
-    """A config made ready: its run id, how to plan it at given attempts, and what to store for the workers."""
-
-    run_id: str
-    families: Mapping[str, JobPlan]
-    stored_config: Mapping[str, Any] | None = None
-    telemetry: Mapping[str, Any] = field(default_factory=dict)
-
-
 class Acceptor:
     """Plans runs against the plane's settings and what is already there."""
 
@@ -77,7 +66,8 @@ class Acceptor:
         raw = (
             request.config if request.config is not None else fetch_config(objects, request.config_uri or "")
         )
-        run_id = self._run_id(request, raw)
+        ground = self._ground()
+        run_id = run_id_for(request, raw, ground.knowledge)
         standing = self._plane.store.get(run_path(run_id))
         run = run_from_document(standing.data) if standing is not None else None
         claim = self._claim(request, run_id)
@@ -85,7 +75,7 @@ class Acceptor:
             return _duplicate(run_id, "this period's attempt was started before")
         if run is not None and (turned_away := _turn_away(request, run)) is not None:
             return turned_away
-        subject = self._plan(request, raw, run_id, run)
+        subject = plan_subject(request, raw, ground, _next_attempts(run))
         check_panels(objects, subject.families.values())
         if subject.stored_config is not None:
             store_config(objects, config_uri(self._plane.settings.code_bucket, run_id), subject.stored_config)
@@ -99,7 +89,7 @@ class Acceptor:
             raise Rejected.because("run_id", f"no run {run_id!r} is known", "see `runtender list`")
         run = run_from_document(standing.data)
         plans = {family: self._plan_again(run, family) for family in _to_retry(request, run)}
-        subject = _Subject(run_id=run_id, families=plans)
+        subject = Subject(run_id=run_id, families=plans)
         return self._documents(request, subject, run, standing, None)
 
     def _plan_again(self, run: Run, family: str) -> JobPlan:
@@ -111,45 +101,12 @@ class Acceptor:
         key = JobKey(run_id=run.run_id, family=family, attempt=_attempt(run, family))
         return for_attempt(plan, self._plane.settings, key)
 
-    def _run_id(self, request: SubmitRequest, raw: Mapping[str, Any]) -> str:
-        if request.kind is SubmitKind.TASK:
-            return task_run_id(parse_task(raw))
-        return run_id_of(parse_config(raw))
-
-    def _plan(self, request: SubmitRequest, raw: Mapping[str, Any], run_id: str, run: Run | None) -> _Subject:
-        settings = self._plane.settings
-        catalogue = read_catalogue(self._plane.objects, settings.compute_fallback)
-        placements = zonal_candidates(settings.region, settings.subnetwork_uri, catalogue)
-        attempts = {
-            name: next_attempt(entry.attempt, force=True)[0]
-            for name, entry in (run.families if run else {}).items()
-        }
-        if request.kind is SubmitKind.TASK:
-            task = parse_task(raw)
-            attempt = attempts.get(TASK, 1)
-            plan = plan_task(
-                task,
-                request,
-                settings,
-                placements=placements,
-                walk=policy_for("gce"),
-                attempt=attempt,
-            )
-            return _Subject(run_id=run_id, families={TASK: plan})
-        config = parse_config(raw)
-        capacity = config.compute.capacity
-        override = capacity.services.get("gce")
-        walk = policy_for("gce", override, enabled=capacity.enabled)
-        plans = plan_run(config, request, settings, placements=placements, walk=walk, attempts=attempts)
-        sizing: dict[str, Any] = {
-            family: {"family": family, "plans": [plan.resource_plan], "translation": {}, "profile": None}
-            for family, plan in plans.items()
-        }
-        return _Subject(
-            run_id=run_id,
-            families=plans,
-            stored_config=to_document(config),
-            telemetry={"sizing": sizing},
+    def _ground(self) -> Ground:
+        objects, settings = self._plane.objects, self._plane.settings
+        return Ground(
+            settings=settings,
+            regions=read_catalogue(objects, settings.compute_fallback),
+            knowledge=read_knowledge(objects, settings),
         )
 
     def _claim(self, request: SubmitRequest, run_id: str) -> Create | None:
@@ -166,7 +123,7 @@ class Acceptor:
     def _documents(
         self,
         request: SubmitRequest,
-        subject: _Subject,
+        subject: Subject,
         run: Run | None,
         standing: Snapshot | None,
         claim: Create | None,
@@ -194,6 +151,10 @@ class Acceptor:
         )
 
 
+def _next_attempts(run: Run | None) -> Mapping[str, int]:
+    return {family: _attempt(run, family) for family in (run.families if run else ())}
+
+
 def _attempt(run: Run | None, family: str) -> int:
     entry = run.families.get(family) if run else None
     return next_attempt(entry.attempt if entry else None, force=True)[0]
@@ -218,7 +179,7 @@ def _new_job(run_id: str, family: str, attempt: int, plan: JobPlan, now: datetim
     )
 
 
-def _new_run(request: SubmitRequest, subject: _Subject, now: datetime, token: str) -> Run:
+def _new_run(request: SubmitRequest, subject: Subject, now: datetime, token: str) -> Run:
     asked = encode(request)
     asked.pop("config")
     return Run(

@@ -46,16 +46,22 @@ def read_catalogue(objects: Objects, uri: str) -> tuple[Region, ...]:
     """Read the user's catalogue of places where one is set, else return the built-in map."""
     if not uri:
         return built_in_regions()
+    try:
+        return parse_catalogue(read_user_table(objects, "SF_COMPUTE_FALLBACK", uri))
+    except ValueError as error:
+        raise Rejected.because("SF_COMPUTE_FALLBACK", str(error), "mend the catalogue") from error
+
+
+def read_user_table(objects: Objects, setting: str, uri: str) -> Mapping[str, Any]:
+    """Read the JSON object that a setting names; raises `Rejected` naming the setting."""
     bucket, name = split_uri(uri)
     body = objects.read(bucket, name, limit=_MAX_BYTES)
     if body is None:
-        raise Rejected.because(
-            "SF_COMPUTE_FALLBACK", f"{uri} does not exist", "upload the catalogue or unset it"
-        )
+        raise Rejected.because(setting, f"{uri} does not exist", "upload the file or unset it")
     try:
-        return parse_catalogue(read_json_object(body))
+        return read_json_object(body)
     except ValueError as error:
-        raise Rejected.because("SF_COMPUTE_FALLBACK", str(error), "mend the catalogue") from error
+        raise Rejected.because(setting, f"{uri} is no JSON object: {error}", "mend the file") from error
 
 
 def check_panels(objects: Objects, plans: Iterable[JobPlan]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from runtender.forecast import machines
 from runtender.forecast.blocks import Compute, FamilyOverride
+from runtender.forecast.catalogue import Catalogue
 from runtender.forecast.families import GPU_FAMILIES
 from runtender.forecast.validation import FieldReader
 
@@ -49,7 +50,9 @@ class _Kubernetes:
     ray_mode: str | None = None
 
 
-def resolve_family_compute(compute: Compute, python_runtime: str, family: str) -> FamilyCompute:
+def resolve_family_compute(
+    compute: Compute, python_runtime: str, family: str, catalogue: Catalogue = machines.SHIPPED
+) -> FamilyCompute:
     """Return what a family runs on.
 
     Raises ValueError for `native` and for a machine that cannot carry its GPUs.
@@ -71,7 +74,9 @@ def resolve_family_compute(compute: Compute, python_runtime: str, family: str) -
         spark_cluster_name=override.spark_cluster_name,
         hardware=hardware,
         gpu_type=gpu_type,
-        machine_type=_machine_type(compute, override, gpu_type, count, fixed_pool=fixed_pool),
+        machine_type=_machine_type(compute, override, gpu_type, count, catalogue)
+        if fixed_pool
+        else _free_choice(compute, override),
         workers=_workers(compute, override, runtime, fixed_pool=fixed_pool),
         min_workers=override.min_workers,
         max_workers=override.max_workers,
@@ -84,12 +89,16 @@ def resolve_family_compute(compute: Compute, python_runtime: str, family: str) -
 
 
 def check_compute(
-    reader: FieldReader, compute: Compute, python_runtime: str, families: Iterable[str]
+    reader: FieldReader,
+    compute: Compute,
+    python_runtime: str,
+    families: Iterable[str],
+    catalogue: Catalogue = machines.SHIPPED,
 ) -> None:
     """Fault every contradiction in the compute block, for the families in use and those with an override."""
     _check_order(reader, "compute", compute.min_workers, compute.max_workers)
     try:
-        machines.check_accelerator_count(compute.gpu_type, compute.accelerator_count)
+        machines.check_accelerator_count(compute.gpu_type, compute.accelerator_count, catalogue)
     except ValueError as error:
         reader.fault("compute.accelerator_count", str(error))
     for family in dict.fromkeys([*families, *compute.families]):
@@ -102,7 +111,7 @@ def check_compute(
         _check_runtime_fields(reader, compute, override, family, runtime)
         _check_workers(reader, compute, override, family, runtime)
         if not reader.blames("compute"):
-            _check_machine(reader, compute, override, family, python_runtime)
+            _check_machine(reader, compute, override, family, python_runtime, catalogue)
 
 
 def _hardware(compute: Compute, override: FamilyOverride, family: str) -> str:
@@ -131,16 +140,19 @@ def _is_fixed_pool(runtime: str, gke_mode: str | None) -> bool:
 
 
 def _machine_type(
-    compute: Compute, override: FamilyOverride, gpu_type: str | None, count: int, *, fixed_pool: bool
-) -> str | None:
-    if fixed_pool:
-        return machines.resolve_machine_type(
-            hardware="gpu" if gpu_type else "cpu",
-            gpu_type=gpu_type,
-            count=count,
-            default=compute.machine_type,
-            override=override.machine_type,
-        )
+    compute: Compute, override: FamilyOverride, gpu_type: str | None, count: int, catalogue: Catalogue
+) -> str:
+    return machines.resolve_machine_type(
+        hardware="gpu" if gpu_type else "cpu",
+        gpu_type=gpu_type,
+        count=count,
+        default=compute.machine_type,
+        override=override.machine_type,
+        catalogue=catalogue,
+    )
+
+
+def _free_choice(compute: Compute, override: FamilyOverride) -> str | None:
     flat = None if compute.machine_type == machines.AUTO else compute.machine_type
     return override.machine_type or flat
 
@@ -211,10 +223,15 @@ def _check_workers(
 
 
 def _check_machine(
-    reader: FieldReader, compute: Compute, override: FamilyOverride, family: str, python_runtime: str
+    reader: FieldReader,
+    compute: Compute,
+    override: FamilyOverride,
+    family: str,
+    python_runtime: str,
+    catalogue: Catalogue,
 ) -> None:
     try:
-        resolve_family_compute(compute, python_runtime, family)
+        resolve_family_compute(compute, python_runtime, family, catalogue)
     except ValueError as error:
         named = next((n for n in ("machine_type", *_GPU_FIELDS) if getattr(override, n) is not None), None)
         field = f"compute.families.{family}.{named}" if named else "compute.machine_type"

@@ -21,9 +21,10 @@ from runtender.forecast.blocks import (
     ProfilePolicy,
     RunConfig,
 )
+from runtender.forecast.catalogue import Catalogue
 from runtender.forecast.compute import check_compute
 from runtender.forecast.families import FAMILY_OF, MODELS_BY_FAMILY, pool_families
-from runtender.forecast.machines import GPUS
+from runtender.forecast.machines import SHIPPED
 from runtender.forecast.validation import (
     FieldReader,
     Kind,
@@ -40,6 +41,8 @@ from runtender.forecast.validation import (
     text,
     whole,
 )
+
+__all__ = ["RunConfig", "parse_config"]
 
 RUNTIMES = ("spark", "ray", "vertex", "gce", "gke", "vertex_automl")
 CAPACITY_SERVICES = (
@@ -113,7 +116,7 @@ FAMILY_FIELDS: Mapping[str, Kind] = {
     "ray_mode": optional(choice("vertex", "gke")),
     "automl_mode": optional(text()),
     "hardware": optional(choice("cpu", "gpu")),
-    "gpu_type": optional(choice(*GPUS)),
+    "gpu_type": optional(choice(*SHIPPED.gpus)),
     "accelerator_count": optional(whole()),
     "machine_type": optional(text(63)),
     "workers": optional(whole()),
@@ -129,7 +132,7 @@ COMPUTE_FIELDS: Mapping[str, Kind] = {
     "min_workers": optional(whole()),
     "max_workers": optional(whole()),
     "use_gpu": flag(),
-    "gpu_type": choice(*GPUS),
+    "gpu_type": choice(*SHIPPED.gpus),
     "accelerator_count": whole(),
     "gpu_fraction": either(_AUTO, number(0, above=True, most=1)),
     "gpu_safety_margin": number(1, above=True),
@@ -167,8 +170,11 @@ LEGACY_FIELDS: Mapping[str, Kind] = {
 }
 
 
-def parse_config(raw: Mapping[str, Any]) -> RunConfig:
-    """Read a run config; raises `Rejected` with every fault, each naming its field and what to write."""
+def parse_config(raw: Mapping[str, Any], catalogue: Catalogue = SHIPPED) -> RunConfig:
+    """Read a run config; raises `Rejected` with every fault, each naming its field and what to write.
+
+    GPUs and machine types are checked against `catalogue`.
+    """
     reader = FieldReader()
     reader.refuse_depth(raw)
     fields = reader.fields(raw, "", CONFIG_FIELDS, required=("run_name", "data", "models"))
@@ -178,10 +184,10 @@ def parse_config(raw: Mapping[str, Any]) -> RunConfig:
     params = _model_params(reader, fields.get("model_params", {}))
     for name in _SWITCHED:
         _check_switch(reader, name, fields.get(name, {}))
-    compute = _compute(reader, fields.get("compute", {}))
+    compute = _compute(reader, fields.get("compute", {}), catalogue)
     runtime = fields.get("python_runtime", DEFAULT_RUNTIME)
     if compute is not None and not reader.blames("python_runtime"):
-        check_compute(reader, compute, runtime, pool_families(models))
+        check_compute(reader, compute, runtime, pool_families(models), catalogue)
     reader.finish()
     blocks = {"data": PanelData(**data), "compute": compute, "model_params": params}
     return RunConfig(**{**fields, **blocks})
@@ -220,16 +226,17 @@ def _check_switch(reader: FieldReader, name: str, raw: Block) -> None:
         )
 
 
-def _compute(reader: FieldReader, raw: Block) -> Compute | None:
+def _compute(reader: FieldReader, raw: Block, catalogue: Catalogue) -> Compute | None:
     """Return the compute block; None if anything in it is wrong: its rules would then speak of defaults."""
-    fields = reader.fields(raw, "compute", {**COMPUTE_FIELDS, **LEGACY_FIELDS})
+    gpus = choice(*catalogue.gpus)
+    fields = reader.fields(raw, "compute", {**COMPUTE_FIELDS, **LEGACY_FIELDS, "gpu_type": gpus})
     profile = reader.fields(fields.get("profile", {}), "compute.profile", PROFILE_FIELDS)
     ensemble = reader.fields(fields.get("ensemble", {}), "compute.ensemble", ENSEMBLE_FIELDS)
     blocks = {
         "profile": ProfilePolicy(**profile),
         "ensemble": EnsembleCompute(**ensemble),
         "capacity": _capacity(reader, fields.get("capacity", {})),
-        "families": _families(reader, fields.get("families", {})),
+        "families": _families(reader, fields.get("families", {}), gpus),
     }
     if reader.blames("compute"):
         return None
@@ -259,9 +266,10 @@ def _capacity(reader: FieldReader, raw: Block) -> Capacity:
     return Capacity(**fields, services=services, retry_max_executors=retry.get("max_executors"))
 
 
-def _families(reader: FieldReader, raw: Block) -> Mapping[str, FamilyOverride]:
+def _families(reader: FieldReader, raw: Block, gpus: Kind) -> Mapping[str, FamilyOverride]:
+    kinds = {**FAMILY_FIELDS, "gpu_type": optional(gpus)}
     return {
-        family: FamilyOverride(**reader.fields(override, f"compute.families.{family}", FAMILY_FIELDS))
+        family: FamilyOverride(**reader.fields(override, f"compute.families.{family}", kinds))
         for family, override in raw.items()
         if reader.known(family, MODELS_BY_FAMILY, f"compute.families.{family}", "a family")
     }

@@ -16,19 +16,24 @@ from runtender.forecast.blocks import RunConfig
 from runtender.forecast.canonical import run_id_of
 from runtender.forecast.compute import resolve_family_compute
 from runtender.forecast.families import PYTHON_FAMILIES, models_of, pool_families
-from runtender.forecast.machines import GPUS
+from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.selection import check_served, select_models
 from runtender.forecast.sizing import PoolPlan, assumed_slot, plan_pool, unit_of
-from runtender.forecast.terms import Hardware, check_deployment, choose_hardware, spans_for, vm_plan
+from runtender.forecast.terms import (
+    Hardware,
+    HardwareWish,
+    check_deployment,
+    choose_hardware,
+    spans_for,
+    vm_plan,
+)
 from runtender.forecast.validation import FieldReader, Kind, choice, flag, shown, text, whole
 from runtender.model import JobPlan, Placement, SubmitRequest, WalkPolicy
 from runtender.settings import Settings
 
 _OVERRIDE: Mapping[str, Kind] = {
     "hardware": choice("cpu", "gpu"),
-    "gpu_type": Kind(
-        f"one of {', '.join(GPUS)}", lambda v: isinstance(v, str) and v.upper() in GPUS, lambda v: v.upper()
-    ),
+    "gpu_type": text(63),
     "machine_type": text(63),
     "accelerator_count": whole(),
     "workers": whole(),
@@ -64,6 +69,7 @@ class _Planner:
     placements: tuple[Placement, ...]
     walk: WalkPolicy
     run_id: str
+    knowledge: Knowledge
 
     def plan(self, family: str, models: tuple[str, ...], attempt: int) -> JobPlan | None:
         """Return one family's job; None, with a fault, where no machine fits."""
@@ -71,7 +77,7 @@ class _Planner:
         if hardware is None:
             return None
         common = self._common(hardware, ids.JobKey(run_id=self.run_id, family=family, attempt=attempt))
-        pool = _pool(self.config, family, models, hardware)
+        pool = _pool(self.config, family, models, hardware, self.knowledge)
         limit = self.config.data.series_limit
         return replace(
             common,
@@ -97,19 +103,19 @@ class _Planner:
             image=self.staged.image,
             placements=self.placements,
             key=key,
+            catalogue=self.knowledge.catalogue,
         )
 
     def _hardware(self, family: str) -> Hardware | None:
         """Lay the message's override over the family's compute."""
         path = f"overrides.{family}"
-        compute = resolve_family_compute(self.config.compute, self.config.python_runtime, family)
+        catalogue = self.knowledge.catalogue
+        compute = resolve_family_compute(self.config.compute, self.config.python_runtime, family, catalogue)
         override = self.reader.fields(self.request.overrides.get(family, {}), path, _OVERRIDE)
         hardware = override.get("hardware", compute.hardware)
         self._check_override(path, override, hardware)
         count = override.get("accelerator_count") or compute.accelerator_count
-        return choose_hardware(
-            self.reader,
-            path,
+        wish = HardwareWish(
             hardware=hardware,
             gpu_type=override.get("gpu_type", compute.gpu_type),
             count=count or self.config.compute.accelerator_count,
@@ -117,6 +123,7 @@ class _Planner:
             machine_type=override.get("machine_type", self._own_machine(family)),
             spot=override.get("spot", False),
         )
+        return choose_hardware(self.reader, path, wish, catalogue)
 
     def _own_machine(self, family: str) -> str | None:
         own = self.config.compute.families.get(family)
@@ -144,6 +151,7 @@ def plan_run(
     placements: tuple[Placement, ...],
     walk: WalkPolicy,
     attempts: Mapping[str, int] | None = None,
+    knowledge: Knowledge | None = None,
 ) -> dict[str, JobPlan]:
     """Return the plan of each family's job, in the config's order; attempts that are not given are the first.
 
@@ -163,6 +171,7 @@ def plan_run(
         placements=placements,
         walk=walk,
         run_id=run_id,
+        knowledge=knowledge or Knowledge(),
     )
     plans = {
         family: planner.plan(family, models_of(models, family), (attempts or {}).get(family, 1))
@@ -212,9 +221,11 @@ def _staged(reader: FieldReader, request: SubmitRequest, settings: Settings, run
     )
 
 
-def _pool(config: RunConfig, family: str, models: tuple[str, ...], hardware: Hardware) -> PoolPlan:
+def _pool(
+    config: RunConfig, family: str, models: tuple[str, ...], hardware: Hardware, knowledge: Knowledge
+) -> PoolPlan:
     """Size the job's one VM; the cells are counted from the series limit, else from the parallelism."""
-    unit = unit_of(hardware.machine_type, hardware.accelerators)
+    unit = unit_of(hardware.machine_type, hardware.accelerators, knowledge.catalogue)
     fraction = config.compute.gpu_fraction
     basis = config.data.series_limit or config.compute.max_parallelism
     return plan_pool(

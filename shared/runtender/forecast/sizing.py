@@ -12,6 +12,7 @@ from math import ceil, floor
 from typing import Any
 
 from runtender.forecast import machines
+from runtender.forecast.catalogue import Catalogue
 
 AUTO_GPU_FRACTION = 0.5
 THREAD_VARIABLES = (
@@ -164,9 +165,9 @@ class PoolPlan:
         }
 
 
-def unit_of(machine_type: str, accelerators: int) -> Unit:
+def unit_of(machine_type: str, accelerators: int, catalogue: Catalogue = machines.SHIPPED) -> Unit:
     """Return the unit that a machine type makes, with this many GPU devices."""
-    shape = machines.shape_of(machine_type)
+    shape = machines.shape_of(machine_type, catalogue)
     return Unit(
         machine_type=machine_type,
         cores=shape.vcpus,

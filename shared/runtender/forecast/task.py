@@ -9,9 +9,12 @@ from typing import Any
 
 from runtender import ids
 from runtender.forecast import machines
+from runtender.forecast.catalogue import Catalogue
+from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.terms import (
     SERVED_RUNTIMES,
     Hardware,
+    HardwareWish,
     check_deployment,
     choose_hardware,
     spans_for,
@@ -95,15 +98,17 @@ def plan_task(
     placements: tuple[Placement, ...],
     walk: WalkPolicy,
     attempt: int = 1,
+    knowledge: Knowledge | None = None,
 ) -> JobPlan:
     """Return the plan of a task's one job; raises `Rejected` with every reason why it cannot be served."""
     reader = FieldReader()
+    catalogue = (knowledge or Knowledge()).catalogue
     check_deployment(reader, settings)
     _check_request(reader, task, request)
     image = task.image or request.image or settings.container_image
     if not image:
         reader.fault("image", "is missing", "write the container image to run")
-    hardware = _hardware(reader, task)
+    hardware = _hardware(reader, task, catalogue)
     spans = spans_for(reader, settings, request.limits, walk, on_gpu=task.hardware == "gpu")
     if hardware is None:
         raise reader.rejection()
@@ -116,24 +121,24 @@ def plan_task(
         image=image,
         placements=placements,
         key=ids.JobKey(run_id=task_run_id(task), family=ids.TASK, attempt=attempt),
+        catalogue=catalogue,
     )
     # The task has the machine to itself.
-    cores = machines.shape_of(hardware.machine_type).vcpus
+    cores = machines.shape_of(hardware.machine_type, catalogue).vcpus
     return replace(plan, command=task.command, args=task.args, env=task.env, slot_cores=cores)
 
 
-def _hardware(reader: FieldReader, task: TaskConfig) -> Hardware | None:
+def _hardware(reader: FieldReader, task: TaskConfig, catalogue: Catalogue) -> Hardware | None:
     if task.gpu_type and task.hardware == "cpu":
         reader.fault("config.gpu_type", "the hardware is cpu", 'leave it out, or write "hardware": "gpu"')
-    return choose_hardware(
-        reader,
-        "config",
+    wish = HardwareWish(
         hardware=task.hardware,
         gpu_type=task.gpu_type,
         count=task.accelerator_count,
         default_machine=machines.AUTO,
         machine_type=task.machine_type,
     )
+    return choose_hardware(reader, "config", wish, catalogue)
 
 
 def _check_env(reader: FieldReader, env: Mapping[str, Any]) -> None:

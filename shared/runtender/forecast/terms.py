@@ -12,6 +12,7 @@ from math import ceil
 
 from runtender import ids
 from runtender.forecast import machines
+from runtender.forecast.catalogue import Catalogue
 from runtender.forecast.sizing import unit_of
 from runtender.forecast.validation import FieldReader
 from runtender.ids import JobKey
@@ -42,6 +43,21 @@ class Hardware:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class HardwareWish:
+    """What was asked for: a kind of hardware, and as much of the rest as was said.
+
+    `default_machine` is for all jobs of a config, `machine_type` for this one.
+    """
+
+    hardware: str
+    gpu_type: str | None
+    count: int
+    default_machine: str
+    machine_type: str | None
+    spot: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Spans:
     """How long a job may wait for capacity and run, and when the platform itself ends it."""
 
@@ -52,31 +68,31 @@ class Spans:
 
 
 def choose_hardware(
-    reader: FieldReader,
-    path: str,
-    *,
-    hardware: str,
-    gpu_type: str | None,
-    count: int,
-    default_machine: str,
-    machine_type: str | None,
-    spot: bool = False,
+    reader: FieldReader, path: str, wish: HardwareWish, catalogue: Catalogue = machines.SHIPPED
 ) -> Hardware | None:
     """Return the machine that fits what was asked for; None, with a fault below `path`, where none does."""
-    on_gpu = hardware == "gpu"
-    if on_gpu and gpu_type is None:
-        remedy = f"write one of {', '.join(machines.GPUS)}, or hardware cpu"
+    on_gpu = wish.hardware == "gpu"
+    if on_gpu and wish.gpu_type is None:
+        remedy = f"write one of {', '.join(catalogue.gpus)}, or hardware cpu"
         reader.fault(f"{path}.gpu_type", "the hardware is gpu, but which GPU is not said", remedy)
         return None
-    gpu = gpu_type.upper() if on_gpu and gpu_type else None
+    gpu = wish.gpu_type.upper() if on_gpu and wish.gpu_type else None
+    if gpu is not None and not reader.known(gpu, catalogue.gpus, f"{path}.gpu_type", "a known GPU"):
+        return None
     try:
         machine = machines.resolve_machine_type(
-            hardware=hardware, gpu_type=gpu, count=count, default=default_machine, override=machine_type
+            hardware=wish.hardware,
+            gpu_type=gpu,
+            count=wish.count,
+            default=wish.default_machine,
+            override=wish.machine_type,
+            catalogue=catalogue,
         )
+        machines.check_provisioning(machine, spot=wish.spot, catalogue=catalogue)
     except ValueError as error:
-        reader.fault(f"{path}.machine_type" if machine_type else path, str(error))
+        reader.fault(f"{path}.machine_type" if wish.machine_type else path, str(error))
         return None
-    return Hardware(machine_type=machine, gpu_type=gpu, accelerators=count if gpu else 0, spot=spot)
+    return Hardware(machine_type=machine, gpu_type=gpu, accelerators=wish.count if gpu else 0, spot=wish.spot)
 
 
 def spans_for(
@@ -116,9 +132,10 @@ def vm_plan(
     image: str,
     placements: tuple[Placement, ...],
     key: JobKey,
+    catalogue: Catalogue = machines.SHIPPED,
 ) -> JobPlan:
     """Return the plan of a job on one VM, without what the VM's container is to do."""
-    unit = unit_of(hardware.machine_type, hardware.accelerators)
+    unit = unit_of(hardware.machine_type, hardware.accelerators, catalogue)
     plan = JobPlan(
         runtime="gce",
         kind=request.kind,
@@ -126,12 +143,15 @@ def vm_plan(
         hardware=hardware.kind,
         gpu_type=hardware.gpu_type,
         machine_type=hardware.machine_type,
-        accelerator_type=machines.accelerator_type(hardware.gpu_type) if hardware.gpu_type else "",
+        accelerator_type=machines.accelerator_type(hardware.gpu_type, catalogue) if hardware.gpu_type else "",
         accelerator_count=hardware.accelerators,
         spot=hardware.spot,
-        disk_type=machines.disk_type(hardware.machine_type),
+        disk_type=machines.disk_type(hardware.machine_type, catalogue),
         on_host_maintenance=machines.on_host_maintenance(
-            hardware.machine_type, accelerators=hardware.accelerators, spot=hardware.spot
+            hardware.machine_type,
+            accelerators=hardware.accelerators,
+            spot=hardware.spot,
+            catalogue=catalogue,
         ),
         shm_size_bytes=unit.shared_memory_bytes,
         image_uri=image,

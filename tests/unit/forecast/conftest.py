@@ -86,7 +86,7 @@ def zones() -> tuple[Placement, ...]:
 def plan(a_config, a_request, a_plane, zones):
     """Plan a run; `request` and `variables` change the message and the plane, other arguments the config."""
 
-    def build(*, request=None, variables=None, walk=None, attempts=None, **config):
+    def build(*, request=None, variables=None, walk=None, attempts=None, knowledge=None, **config):
         return plan_run(
             a_config(**config),
             a_request(**(request or {})),
@@ -94,6 +94,7 @@ def plan(a_config, a_request, a_plane, zones):
             placements=zones,
             walk=walk or WalkPolicy(),
             attempts=attempts,
+            knowledge=knowledge,
         )
 
     return build

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtender.forecast import machines
+from runtender.forecast.catalogue import GIB, Shape
 
 
 def resolve(hardware, gpu_type, count, default="auto", override=None):
@@ -30,6 +31,9 @@ def resolve(hardware, gpu_type, count, default="auto", override=None):
         pytest.param("A100", 16, "a2-megagpu-16g", id="sixteen A100"),
         pytest.param("A100_80GB", 1, "a2-ultragpu-1g", id="acceptance-B5 one"),
         pytest.param("A100_80GB", 4, "a2-ultragpu-4g", id="acceptance-B5 four"),
+        pytest.param("H100_80GB", 8, "a3-highgpu-8g", id="H100"),
+        pytest.param("H200_141GB", 8, "a3-ultragpu-8g", id="H200"),
+        pytest.param("RTX_PRO_6000", 2, "g4-standard-96", id="two RTX PRO 6000"),
         pytest.param(None, 1, "n1-standard-8", id="no GPU type counts as T4"),
     ],
 )
@@ -88,10 +92,20 @@ def test_four_t4_may_have_a_larger_machine_than_one():
         pytest.param("n9-standard-8", 8, 30, id="acceptance-B13 a series nobody knows"),
         pytest.param("n1-custom-8-16384", 8, 0, id="acceptance-B14"),
         pytest.param("n1-highcpu-16", 16, 14.4, id="highcpu"),
+        pytest.param("n2d-highmem-8", 8, 64, id="n2d"),
+        pytest.param("n2-highmem-128", 128, 864, id="a size with less memory than its class"),
+        pytest.param("n4-highcpu-8", 8, 16, id="n4"),
+        pytest.param("c3-highmem-22", 22, 176, id="c3"),
+        pytest.param("c4-standard-8", 8, 30, id="c4"),
+        pytest.param("c4-highmem-16", 16, 124, id="c4 highmem"),
+        pytest.param("e2-medium", 2, 4, id="a shared core"),
+        pytest.param("g4-standard-48", 48, 180, id="g4"),
+        pytest.param("a3-highgpu-8g", 208, 1872, id="H100"),
+        pytest.param("a3-ultragpu-8g", 224, 2952, id="H200"),
     ],
 )
 def test_a_name_tells_a_machines_shape(machine, vcpus, gib):
-    assert machines.shape_of(machine) == machines.Shape(vcpus=vcpus, memory_bytes=int(gib * machines.GIB))
+    assert machines.shape_of(machine) == Shape(vcpus=vcpus, memory_bytes=int(gib * GIB))
 
 
 @pytest.mark.parametrize("family", [pytest.param("n1", id="acceptance-B15")])
@@ -164,7 +178,9 @@ def test_host_maintenance_follows_series_gpus_and_spot(machine, accelerators, sp
     assert machines.on_host_maintenance(machine, accelerators=accelerators, spot=spot) == policy
 
 
-@pytest.mark.parametrize("name", [m for gpu in machines.GPUS.values() for m in gpu.automatic.values()])
+@pytest.mark.parametrize(
+    "name", [m for gpu in machines.SHIPPED.gpus.values() for m in gpu.automatic.values()]
+)
 def test_every_machine_the_plane_chooses_has_a_known_shape_and_series(name):
     assert machines.shape_of(name).memory_bytes > 0
-    assert machines.machine_family(name) in machines.MACHINE_FAMILIES
+    assert machines.machine_family(name) in machines.SHIPPED.families

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtender.forecast.machines import GIB
+from runtender.forecast.catalogue import GIB
 from runtender.forecast.sizing import (
     Slot,
     Unit,

@@ -1,0 +1,35 @@
+"""What a planner is told beyond the settings, fetched: the user's rows for the tables of machines."""
+
+from __future__ import annotations
+
+from runtender.engine.inputs import read_user_table
+from runtender.errors import Fault, Rejected
+from runtender.forecast.catalogue import Catalogue, extended
+from runtender.forecast.knowledge import Knowledge
+from runtender.forecast.machines import SHIPPED
+from runtender.ports import Objects
+from runtender.settings import Settings
+
+
+def read_knowledge(objects: Objects, settings: Settings) -> Knowledge:
+    """Return what is shipped, with the user's files laid over it; raises `Rejected` for one that is missing or wrong."""
+    return Knowledge(catalogue=_machines(objects, settings.machines))
+
+
+def _machines(objects: Objects, uri: str) -> Catalogue:
+    if not uri:
+        return SHIPPED
+    try:
+        return extended(SHIPPED, read_user_table(objects, "SF_MACHINES", uri))
+    except Rejected as rejected:
+        raise _named("SF_MACHINES", rejected) from rejected
+
+
+def _named(setting: str, rejected: Rejected) -> Rejected:
+    """Return the rejection with each fault's field below the setting that named the file."""
+    return Rejected(
+        fault
+        if fault.field == setting
+        else Fault(field=f"{setting}: {fault.field}", problem=fault.problem, remedy=fault.remedy)
+        for fault in rejected.faults
+    )

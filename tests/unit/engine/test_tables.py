@@ -1,0 +1,42 @@
+"""The user's own tables: read where a setting names them, and told by that setting where they are wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from runtender.engine.tables import read_knowledge
+from runtender.errors import Rejected
+
+N9 = {"families": {"n9": {"boot_disks": ["hyperdisk-balanced"], "gib_per_vcpu": {"standard": 5}}}}
+
+
+def settings(world, **changes):
+    return replace(world.plane.settings, **changes)
+
+
+def test_a_series_from_the_users_file_is_planned_with(world):
+    world.objects.put("code", "machines.json", json.dumps(N9).encode())
+    world.plane = replace(world.plane, settings=settings(world, machines="gs://code/machines.json"))
+    receipt = world.submit(overrides={"statistical": {"machine_type": "n9-standard-4"}})
+    plan = world.job(receipt)["plan"]
+    assert (plan["machine_type"], plan["disk_type"]) == ("n9-standard-4", "hyperdisk-balanced")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param(None, "SF_MACHINES: gs://code/machines.json does not exist", id="missing"),
+        pytest.param(b"[]", "SF_MACHINES: gs://code/machines.json is no JSON object", id="no object"),
+        pytest.param(
+            b'{"familys": {}}', 'SF_MACHINES: familys: "familys" is not a known field', id="a wrong name"
+        ),
+    ],
+)
+def test_a_file_that_is_wrong_is_named_by_its_setting(world, content, words):
+    if content is not None:
+        world.objects.put("code", "machines.json", content)
+    with pytest.raises(Rejected, match=words):
+        read_knowledge(world.objects, settings(world, machines="gs://code/machines.json"))
