@@ -20,6 +20,8 @@ def with_telemetry(before: Job, after: Job, plane: Plane) -> Job:
     news: dict[str, Any] = {}
     if after.live and after.live[-1].nonce not in {row.nonce for row in before.resources}:
         news |= plane.runtimes[after.runtime].describe(after, after.live[-1], plane.settings)
+    if after.walk.ledger and _told(after) != _told(before):
+        news["capacity"] = capacity_ledger(after)
     if after.outcome is not None and before.outcome is None:
         news |= _at_the_end(after)
     return replace(after, telemetry={**after.telemetry, **news}) if news else after
@@ -34,8 +36,6 @@ def _at_the_end(job: Job) -> Mapping[str, Any]:
             "total_wall_s": phases.total_wall_s,
         }
     }
-    if job.walk.ledger:
-        story["capacity"] = _ledger(job)
     if job.summary is not None:
         story["cells"] = {
             "n_cells": job.summary.n_cells,
@@ -47,8 +47,13 @@ def _at_the_end(job: Job) -> Mapping[str, Any]:
     return story
 
 
-def _ledger(job: Job) -> Mapping[str, Any]:
-    """Return the spec's ledger JSON (support.md 11) of the newest attempts; older ones lie in the spilled blocks."""
+def _told(job: Job) -> tuple[object, ...]:
+    """Return what the ledger's JSON changes with."""
+    return (job.walk.ledger, job.walk.exhausted)
+
+
+def capacity_ledger(job: Job) -> Mapping[str, Any]:
+    """Return the walk's story in the keys that queries know; attempts older than these lie in the spilled blocks."""
     return {
         "service": job.runtime,
         "exhausted": job.walk.exhausted,
