@@ -68,7 +68,7 @@ class ComputeCore:
         self._state.agenda.run(now)
         call = find_call(request)
         if call is None:
-            return google_error(404, "notFound", f"no simulated method is {request.method} {request.path}")
+            return _no_method(request)
         self._counts[call.method_id] += 1
         fault = self._faults(call.method_id, request)
         if fault is None:
@@ -76,6 +76,12 @@ class ComputeCore:
         if fault.applied:
             self._answer(call, now)
         return fault.answer
+
+    def apply(self, request: HttpRequest, now: datetime) -> HttpResponse:
+        """Answer one request that no client sent: uncounted, and undisturbed by faults."""
+        self._state.agenda.run(now)
+        call = find_call(request)
+        return _no_method(request) if call is None else self._answer(call, now)
 
     def advance(self, now: datetime) -> tuple[Event, ...]:
         """Let everything due at `now` happen; return all events since the last call, also those of requests."""
@@ -166,3 +172,7 @@ class ComputeCore:
             return False
         blow(instance, now)
         return True
+
+
+def _no_method(request: HttpRequest) -> HttpResponse:
+    return google_error(404, "notFound", f"no simulated method is {request.method} {request.path}")

@@ -98,17 +98,27 @@ class ObjectsCore:
         """Answer one call."""
         route = _route(request)
         if route is None:
-            return google_error(404, "notFound", f"no method at {request.method} {request.path}")
+            return _no_method(request)
         method_id, parameters = route
         self._counts[method_id] += 1
         fault = self._faults(method_id, request)
         if fault is not None and not fault.applied:
             return fault.answer
-        try:
-            answer = self._carry_out(method_id, request, parameters, now)
-        except Refused as refusal:
-            answer = refusal.answer
+        answer = self._answer(method_id, request, parameters, now)
         return fault.answer if fault is not None else answer
+
+    def apply(self, request: HttpRequest, now: datetime) -> HttpResponse:
+        """Answer one call that no client made: uncounted, and undisturbed by faults."""
+        route = _route(request)
+        return _no_method(request) if route is None else self._answer(route[0], request, route[1], now)
+
+    def _answer(
+        self, method_id: str, request: HttpRequest, parameters: tuple[str, ...], now: datetime
+    ) -> HttpResponse:
+        try:
+            return self._carry_out(method_id, request, parameters, now)
+        except Refused as refusal:
+            return refusal.answer
 
     def _carry_out(
         self, method_id: str, request: HttpRequest, parameters: tuple[str, ...], now: datetime
@@ -226,6 +236,10 @@ _OBJECT_METHODS = {
     ("GET", "download"): "storage.objects.get",
     ("DELETE", "storage"): "storage.objects.delete",
 }
+
+
+def _no_method(request: HttpRequest) -> HttpResponse:
+    return google_error(404, "notFound", f"no method at {request.method} {request.path}")
 
 
 def _route(request: HttpRequest) -> tuple[str, tuple[str, ...]] | None:

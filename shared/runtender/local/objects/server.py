@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from types import TracebackType
 
-from runtender.local.http import LocalAuthority, on_clock, serve, utc_now
+from runtender.local.http import HttpRequest, HttpResponse, LocalAuthority, on_clock, serve, utc_now
 from runtender.local.objects.core import ObjectsCore
 
 
@@ -25,13 +25,18 @@ class ObjectServer(AbstractContextManager["ObjectServer"]):
     ) -> None:
         self._core = core
         self._gate = threading.Lock()
-        self.handle = on_clock(core.handle, now, self._gate)
-        """Answer one request of this process, in its turn among those from outside."""
-        self._plain = serve(self.handle, port=port)
-        self._tls = serve(self.handle, tls=authority) if authority is not None else None
+        self._now = now
+        handler = on_clock(core.handle, now, self._gate)
+        self._plain = serve(handler, port=port)
+        self._tls = serve(handler, tls=authority) if authority is not None else None
         self.url = self._plain.url
         self.port = self._plain.port
         self.tls_port = self._tls.port if self._tls is not None else None
+
+    def apply(self, request: HttpRequest) -> HttpResponse:
+        """Answer one request of this process: uncounted, and undisturbed by faults."""
+        with self._gate:
+            return self._core.apply(request, self._now())
 
     def counts(self) -> dict[str, int]:
         """Return the calls so far by API method."""

@@ -17,8 +17,6 @@ from runtender.local.scenario.rules import Answer, Caller, CallRule
 from runtender.local.scenario.turns import Turns
 
 UPLOAD = "storage.objects.insert"
-UNTOUCHED = "X-Local-Untouched"
-"""A header of calls that a scenario itself makes: no rule applies to them."""
 
 
 class CallFaults:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from runtender.local.compute.catalogue import region_of
 from runtender.local.http import HttpRequest, HttpResponse
-from runtender.local.scenario.calls import UNTOUCHED, document_of
+from runtender.local.scenario.calls import document_of
 from runtender.local.scenario.rules import StrangerRule
 
 INSERT = "compute.instances.insert"
@@ -57,4 +57,4 @@ def stranger_insert(project: str, zone: str, name: str, *, disk: str) -> HttpReq
         "networkInterfaces": [{}],
     }
     path = f"/compute/v1/projects/{project}/zones/{zone}/instances"
-    return HttpRequest(method="POST", path=path, headers={UNTOUCHED: "1"}, body=json.dumps(body).encode())
+    return HttpRequest(method="POST", path=path, body=json.dumps(body).encode())

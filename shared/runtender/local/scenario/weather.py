@@ -15,7 +15,7 @@ from runtender.local.compute.stock import Stock
 from runtender.local.functions_process import FunctionsProcess
 from runtender.local.http import Fault, HttpRequest, HttpResponse
 from runtender.local.objects import ObjectServer
-from runtender.local.scenario.calls import UNTOUCHED, UPLOAD, CallFaults, target_of
+from runtender.local.scenario.calls import UPLOAD, CallFaults, target_of
 from runtender.local.scenario.clock import CloudClock, Timers
 from runtender.local.scenario.events import EventArrivals
 from runtender.local.scenario.lists import FLEET, FleetLists
@@ -48,8 +48,8 @@ class Weather(AbstractContextManager["Weather"]):
         self._calls = CallFaults(
             scenario.calls, elapsed=elapsed, kill=functions.kill, apply_later=self._apply_later
         )
-        self._lists = FleetLists(scenario.lists, elapsed=elapsed, silence=self._silence, look=self._untouched)
-        self._strangers = Strangers(scenario.strangers, self._untouched)
+        self._lists = FleetLists(scenario.lists, elapsed=elapsed, silence=self._silence, look=self._truth)
+        self._strangers = Strangers(scenario.strangers, self._truth)
 
     @property
     def strangers(self) -> frozenset[str]:
@@ -69,8 +69,6 @@ class Weather(AbstractContextManager["Weather"]):
 
     def fault(self, method: str, request: HttpRequest) -> Fault | None:
         """Say what becomes of a call to any of the services."""
-        if UNTOUCHED in request.headers:
-            return None
         if method == INSERT:
             self._strangers.meet(request)
         if method == UPLOAD:
@@ -93,26 +91,15 @@ class Weather(AbstractContextManager["Weather"]):
     def _silence(self, zones: Sequence[str]) -> None:
         self._core.silence(zones)
 
-    def _untouched(self, request: HttpRequest) -> HttpResponse:
-        """Answer a request with the truth, in the midst of a call that is being answered."""
-        quiet = _untouchable(request)
-        return self._core.handle(quiet, self.clock.now())
+    def _truth(self, request: HttpRequest) -> HttpResponse:
+        """Answer a request in the midst of another one, which has the turn."""
+        return self._core.apply(request, self.clock.now())
 
     def _apply_later(self, method: str, request: HttpRequest, span: timedelta) -> None:
         server = self._compute if method.startswith("compute.") else self._objects
-        self._timers.after(span, lambda: server.handle(_untouchable(request)))
+        self._timers.after(span, partial(server.apply, request))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _untouchable(request: HttpRequest) -> HttpRequest:
-    return HttpRequest(
-        method=request.method,
-        path=request.path,
-        query=request.query,
-        headers={**request.headers, UNTOUCHED: "1"},
-        body=request.body,
-    )

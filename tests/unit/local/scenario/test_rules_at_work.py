@@ -16,7 +16,7 @@ from runtender.local.environment import plane_settings
 from runtender.local.http import Fault, HttpRequest, HttpResponse
 from runtender.local.objects import ObjectsCore
 from runtender.local.scenario.answers import ANSWERS
-from runtender.local.scenario.calls import UNTOUCHED, CallFaults
+from runtender.local.scenario.calls import CallFaults
 from runtender.local.scenario.events import EventArrivals
 from runtender.local.scenario.lists import FleetLists
 from runtender.local.scenario.rules import (
@@ -263,29 +263,22 @@ class Project:
     def __post_init__(self) -> None:
         self.core = ComputeCore(project="local", faults=self._fault)
         self.rules = FleetLists(
-            self.lists, elapsed=lambda: self.elapsed, silence=self.core.silence, look=self._quietly
+            self.lists, elapsed=lambda: self.elapsed, silence=self.core.silence, look=self._truth
         )
-        self.others = Strangers(self.strangers, self._quietly)
+        self.others = Strangers(self.strangers, self._truth)
 
     def call(self, request: HttpRequest) -> HttpResponse:
         return self.core.handle(request, NOW + self.elapsed)
+
+    def _truth(self, request: HttpRequest) -> HttpResponse:
+        return self.core.apply(request, NOW + self.elapsed)
 
     def fleet(self) -> dict[str, Any]:
         answer = self.call(a_request("GET", "/compute/v1/projects/local/aggregated/instances")).json()
         names = [one["name"] for scope in answer["items"].values() for one in scope.get("instances", ())]
         return {"names": names, "unreachable": len(answer.get("unreachables", ()))}
 
-    def _quietly(self, request: HttpRequest) -> HttpResponse:
-        return self.call(
-            HttpRequest(
-                method=request.method, path=request.path, query=request.query, body=request.body,
-                headers={UNTOUCHED: "1"},
-            )
-        )  # fmt: skip
-
     def _fault(self, method: str, request: HttpRequest) -> Fault | None:
-        if UNTOUCHED in request.headers:
-            return None
         if method == INSERT:
             self.others.meet(request)
         return self.rules.fault(request) if method == FLEET else None
@@ -323,6 +316,7 @@ def test_a_stranger_stands_where_our_machine_was_to_be() -> None:
     (stranger,) = [one for one in project.core.machines() if one.order.zone == "us-central1-b"]
     assert project.others.ids == {stranger.id}
     assert stranger.order.labels == {}
+    assert project.core.counts() == {INSERT: 2}, "what the scenario does itself is not counted"
     assert len(project.core.leftovers().instances) == 2
     assert len(project.core.leftovers(project.others.ids).instances) == 1
     assert len(project.core.leftovers(project.others.ids).disks) == 1
