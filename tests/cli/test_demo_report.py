@@ -108,10 +108,11 @@ def test_what_did_not_come_as_expected_is_said_in_a_sentence():
     ]
 
 
-def test_the_reason_of_a_jobs_end_stands_beside_it():
+def test_why_a_job_ended_is_said_with_it():
     document = a_demo("FAILED")
-    document["runs"][0]["jobs"][0]["reason"] = "Preempted"
+    document["runs"][0]["jobs"][0] |= {"reason": "Preempted", "detail": "the platform preempted the worker"}
     assert "statistical gce FAILED (Preempted) 12s 31s 45s" in lines_of(document)
+    assert "Detail the platform preempted the worker" in lines_of(document)
 
 
 _ENDS = {

@@ -39,7 +39,8 @@ def unmet(document: Document) -> list[str]:
 def demo_parts(document: Document) -> Iterator[RenderableType]:
     """Show the demo's document (`local.demo.run_demo`) as tables; parts that it lacks are left out."""
     for run in document["runs"]:
-        yield facts([("Run", run["run_id"]), ("Outcome", run["outcome"])])
+        details = [job["detail"] for job in run["jobs"] if job.get("detail")]
+        yield facts([("Run", run["run_id"]), ("Outcome", run["outcome"]), ("Detail", "; ".join(details))])
         yield from _jobs(run["jobs"])
         yield from _placements(run["jobs"])
     if document.get("forecast"):
