@@ -23,7 +23,7 @@ from runtender.local.errors import LocalCloudError
 from runtender.local.home import CloudHome
 from runtender.local.scenarios import find_scenario
 from runtender.local.vm.processes import descendants
-from runtender.local.watch import processes_of
+from runtender.local.watch import ProcessId, processes_of
 
 DEFAULT_TIME_SCALE = 1.0
 
@@ -150,14 +150,23 @@ def _start_supervisor(home: CloudHome, log: Path, options: Options) -> str:
 
 def _end(home: CloudHome, supervisor: int) -> None:
     """Ask the supervisor to stop, and kill it when it does not. The lock says that the number is still its own."""
+    process = ProcessId.of(supervisor)
     with suppress(ProcessLookupError):
         os.kill(supervisor, signal.SIGTERM)
         if (lock := home.acquire(_STOP_WAIT_S)) is not None:
             lock.close()
+            _await_end(process)
             return
         os.kill(supervisor, signal.SIGKILL)
     if (lock := home.acquire(_STOP_WAIT_S)) is not None:
         lock.close()
+
+
+def _await_end(process: ProcessId | None) -> None:
+    """Wait for a process that has nothing left to do; its libraries may take a moment to close."""
+    deadline = time.monotonic() + _STOP_WAIT_S
+    while process is not None and process.is_alive and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
 
 
 def _end_all_of(data: Path) -> list[int]:
