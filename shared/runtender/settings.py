@@ -6,6 +6,7 @@ alike, so that a day's run can be watched in minutes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
@@ -23,6 +24,18 @@ _SECONDS = {
     "SF_STALL_GRACE_S": "stall_grace",
     "SF_TICK_BUDGET_S": "tick_budget",
 }
+# A handler that never waits is slow, and right. Any other span of zero and the plane looks at nothing, or at all always.
+_MAY_BE_ZERO = frozenset({"SF_PROVISION_WAIT_S"})
+# Compute Engine lets no machine live longer, so there is nothing longer to wait for.
+_LONGEST_SPAN_S = 120 * 86400
+_MOST_CREATES_PER_MINUTE = 1_000_000
+SLOWEST, FASTEST = 0.01, 10_000.0
+"""Time scales between which every span is still one: longer than a clock tick, shorter than the calendar."""
+
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_FOLDER = re.compile(r"gs://[a-z0-9][a-z0-9._-]*(/.*)?")
+_LABEL = re.compile(r"[a-z0-9_-]{1,63}")
+_MOST_SHOWN = 60
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,22 +77,24 @@ class Settings:
         """Read the settings; raises `Rejected` naming every variable that is missing or wrong."""
         reader = _Reader(env)
         project = reader.required("SF_PROJECT_ID", "the Google Cloud project")
-        code_bucket = reader.required("SF_CODE_BUCKET", "the bucket for code, configs and logs")
-        warehouse = reader.text("SF_WAREHOUSE_URI")
+        reader.required("SF_CODE_BUCKET", "the bucket for code, configs and logs")
+        code_bucket = reader.bucket("SF_CODE_BUCKET")
+        warehouse = reader.folder("SF_WAREHOUSE_URI")
         dataset = reader.text("SF_DATASET_ID", "scale_forecasting")
         scale = reader.scale()
         timing = reader.timing()
         settings = cls(
             project=project,
-            plane_id=reader.text("SF_PLANE_ID", "main"),
+            plane_id=reader.label("SF_PLANE_ID", "main"),
             region=reader.text("SF_REGION", "us-central1"),
             connection=reader.text("SF_CONNECTION"),
             warehouse_uri=warehouse,
             dataset_id=dataset,
             registry_dataset_id=reader.text("SF_REGISTRY_DATASET_ID"),
             code_bucket=code_bucket,
-            status_bucket=reader.text("SF_STATUS_BUCKET", code_bucket),
-            cells_prefix=reader.text("SF_CELLS_PREFIX") or _cells_prefix(warehouse, code_bucket),
+            status_bucket=reader.bucket("SF_STATUS_BUCKET") or code_bucket,
+            cells_prefix=reader.folder("SF_CELLS_PREFIX").rstrip("/")
+            or _cells_prefix(warehouse, code_bucket),
             container_image=reader.text("SF_CONTAINER_IMAGE"),
             package_uri=reader.text("SF_PACKAGE_URI"),
             entrypoint=reader.text("SF_ENTRYPOINT", "scale_forecasting.vertex_entry:main"),
@@ -94,8 +109,8 @@ class Settings:
             dead_letter_topic=reader.text("SF_DEAD_LETTER_TOPIC", "sf-dead-letter"),
             notify_topic=reader.text("SF_NOTIFY_TOPIC", "sf-notify"),
             guest_self_delete=reader.truth("SF_GUEST_SELF_DELETE", default=True),
-            run_limit=timedelta(seconds=reader.whole("SF_BATCH_JOB_WAIT_S", 86400)),
-            api_budget=reader.whole("SF_API_BUDGET", 1000),
+            run_limit=timedelta(seconds=reader.seconds("SF_BATCH_JOB_WAIT_S", 86400)),
+            api_budget=reader.whole("SF_API_BUDGET", 1000, most=_MOST_CREATES_PER_MINUTE),
             backend=reader.choice("SF_BACKEND", ("google", "embedded")),
             time_scale=scale,
             timing=timing,
@@ -126,41 +141,54 @@ class _Reader:
     def required(self, name: str, what: str) -> str:
         value = self.text(name)
         if not value:
-            self._faults.append(Fault(field=name, problem="is not set", remedy=f"set it to {what}"))
+            self._fault(name, "is not set", f"set it to {what}")
         return value
 
-    def whole(self, name: str, default: int) -> int:
-        value = self.text(name)
-        if not value:
-            return default
-        if not value.isascii() or not value.isdigit():
-            self._faults.append(
-                Fault(
-                    field=name,
-                    problem=f"{value!r} is not a whole number",
-                    remedy="write digits only, e.g. 600",
-                )
-            )
-            return default
-        return int(value)
+    def seconds(self, name: str, default: int) -> int:
+        return self.whole(name, default, least=0 if name in _MAY_BE_ZERO else 1, most=_LONGEST_SPAN_S)
+
+    def whole(self, name: str, default: int, *, least: int = 1, most: int) -> int:
+        value = self.text(name, str(default))
+        # More digits than `most` has are not read: Python itself refuses some thousands of them.
+        if (
+            value.isascii()
+            and value.isdigit()
+            and len(value) <= len(str(most))
+            and least <= int(value) <= most
+        ):
+            return int(value)
+        self._refuse(name, value, f"a whole number from {least} to {most}", f"write e.g. {default}")
+        return default
 
     def truth(self, name: str, *, default: bool) -> bool:
         value = self.text(name).lower()
         if value in {"", "true", "1", "false", "0"}:
             return default if not value else value in {"true", "1"}
-        self._faults.append(
-            Fault(field=name, problem=f"{value!r} is not a truth value", remedy="write true or false")
-        )
+        self._refuse(name, value, "a truth value", "write true or false")
         return default
 
     def choice(self, name: str, allowed: tuple[str, ...]) -> str:
         value = self.text(name, allowed[0])
         if value not in allowed:
-            self._faults.append(
-                Fault(
-                    field=name, problem=f"{value!r} is not known", remedy=f"use one of {', '.join(allowed)}"
-                )
-            )
+            self._refuse(name, value, "known", f"use one of {', '.join(allowed)}")
+        return value
+
+    def bucket(self, name: str) -> str:
+        value = self.text(name)
+        if value and not _BUCKET.fullmatch(value):
+            self._refuse(name, value, "a bucket's name", "write the bare name, e.g. my-bucket")
+        return value
+
+    def folder(self, name: str) -> str:
+        value = self.text(name)
+        if value and not _FOLDER.fullmatch(value):
+            self._refuse(name, value, "a Cloud Storage URI", "write gs://bucket/folder")
+        return value
+
+    def label(self, name: str, default: str) -> str:
+        value = self.text(name, default)
+        if not _LABEL.fullmatch(value):
+            self._refuse(name, value, "a label's value", "use at most 63 of a-z, 0-9, _ and -")
         return value
 
     def scale(self) -> float:
@@ -169,24 +197,24 @@ class _Reader:
             scale = float(value)
         except ValueError:
             scale = 0.0
-        if not 0 < scale < float("inf"):
-            self._faults.append(
-                Fault(
-                    field="SF_TIME_SCALE",
-                    problem=f"{value!r} is not a positive number",
-                    remedy="write e.g. 20",
-                )
-            )
+        if not SLOWEST <= scale <= FASTEST:
+            self._refuse("SF_TIME_SCALE", value, f"a number from {SLOWEST:g} to {FASTEST:g}", "write e.g. 20")
             return 1.0
         return scale
 
     def timing(self) -> Timing:
         default = Timing()
         spans = {
-            field: timedelta(seconds=self.whole(name, int(getattr(default, field).total_seconds())))
+            field: timedelta(seconds=self.seconds(name, int(getattr(default, field).total_seconds())))
             for name, field in _SECONDS.items()
         }
         return replace(default, **spans)
+
+    def _refuse(self, name: str, value: str, wanted: str, remedy: str) -> None:
+        self._fault(name, f"{value[:_MOST_SHOWN]!r} is not {wanted}", remedy)
+
+    def _fault(self, name: str, problem: str, remedy: str) -> None:
+        self._faults.append(Fault(field=name, problem=problem, remedy=remedy))
 
     def finish(self) -> None:
         if self._faults:

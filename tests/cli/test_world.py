@@ -191,12 +191,12 @@ class TestFlags:
         monkeypatch.setenv("SF_STORE_PATH", str(tmp_path / "store.db"))
         monkeypatch.setenv("SF_TOPICS_ENDPOINT", "http://127.0.0.1:1")
         monkeypatch.setenv("SF_PROJECT_ID", "of-env")
-        flags = ["--project", "of-flag", "--set", "code_bucket=c", "--set", "plane_id=a=b"]
+        flags = ["--project", "of-flag", "--set", "code_bucket=c", "--set", "connection=a=b"]
         result = CliRunner().invoke(cli, [*flags, "list", "--format", "json"])
 
         assert (result.exit_code, result.stderr) == (0, "no runs yet; 'runtender submit CONFIG' starts one\n")
-        assert (os.environ["SF_PROJECT_ID"], os.environ["SF_PLANE_ID"]) == ("of-flag", "a=b")
-        monkeypatch.delenv("SF_PLANE_ID")
+        assert (os.environ["SF_PROJECT_ID"], os.environ["SF_CONNECTION"]) == ("of-flag", "a=b")
+        monkeypatch.delenv("SF_CONNECTION")
 
     @pytest.mark.parametrize("text", ["code_bucket", "bucket=c", "SF_CODE_BUCKET=c"])
     def test_what_is_no_setting_is_wrong_usage(self, text):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runtender.errors import Rejected
+from runtender.settings import FASTEST, SLOWEST
 
 PROJECT = "local"
 """The project, where nobody else may have one in the same place."""
@@ -43,9 +44,10 @@ class Addresses:
 
 
 def checked_scale(time_scale: float) -> float:
-    """Return `time_scale`; raises `Rejected` unless it is a positive number."""
-    if not 0 < time_scale < float("inf"):
-        raise Rejected.because("time_scale", f"{time_scale:g} is not a positive number", "write e.g. 20")
+    """Return `time_scale`; raises `Rejected` unless it leaves every span one."""
+    if not SLOWEST <= time_scale <= FASTEST:
+        problem = f"{time_scale:g} is not a number from {SLOWEST:g} to {FASTEST:g}"
+        raise Rejected.because("time_scale", problem, "write e.g. 20")
     return time_scale
 
 
