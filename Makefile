@@ -62,6 +62,15 @@ docker: $(READY)
 bench: $(READY) ## cold start of each entry point, and what one run costs in calls
 	@$(BIN)/python tests/bench/run.py
 
+.PHONY: reference
+reference: $(READY) ## write the command line's reference page anew
+	@$(BIN)/python -m runtender.cli.reference
+
+.PHONY: fuzz
+fuzz: $(READY) ## 10,000 submit messages nobody would think of, through the intake
+	@RUNTENDER_FUZZ_EXAMPLES=10000 $(BIN)/python -m pytest -q -p no:logging --timeout 3600 --hypothesis-show-statistics \
+		tests/unit/engine/test_intake_fuzz.py
+
 .PHONY: fmt
 fmt: $(READY) ## format and sort the code
 	@$(BIN)/ruff check --select I --fix --quiet .

@@ -92,6 +92,54 @@ def test_wait_follows_the_attempt_that_replaces_another(runtender, make, keep, s
     assert runtender("wait", make.RUN_ID, clock=clock).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "code"),
+    [
+        (("SUCCEEDED", "SUCCEEDED"), 0),
+        (("SUCCEEDED", "CANCELLED"), 6),
+        (("CANCELLED", "NO_CAPACITY"), 5),
+        (("NO_CAPACITY", "TIMED_OUT"), 4),
+        (("TIMED_OUT", "PARTIAL", "NO_CAPACITY"), 3),
+    ],
+)
+def test_the_worst_of_several_runs_gives_the_exit_code(runtender, make, keep, parsed, outcomes, code):
+    names = [f"run-{number}" for number in range(len(outcomes))]
+    for name, outcome in zip(names, outcomes, strict=True):
+        job = make.ended_job(outcome, run_id=name)
+        keep(make.run(job, run_id=name), job)
+    result = runtender("wait", *names, names[0], "--format", "json")
+
+    assert result.exit_code == code
+    ended = parsed(result, "json", "ended_runs")["runs"]
+    assert [(each["run"]["run_id"], each["run"]["outcome"]) for each in ended] == [
+        *zip(names, outcomes, strict=True)
+    ]
+    assert sorted(line.split()[2] for line in result.stderr.splitlines()) == names
+
+
+def test_several_runs_are_a_line_each(runtender, make, keep):
+    for name in ("run-a", "run-b"):
+        job = make.ended_job("SUCCEEDED", run_id=name)
+        keep(make.run(job, run_id=name), job)
+    header, *lines = runtender("wait", "run-a", "run-b").stdout.splitlines()
+
+    assert header.split()[:3] == ["RUN", "FAMILY", "ATTEMPT"]
+    assert [line.split()[0] for line in lines] == ["run-a", "run-b"]
+
+
+def test_what_has_not_ended_of_several_runs_is_named(runtender, make, keep):
+    for name, kept in (
+        ("run-a", make.ended_job("SUCCEEDED", run_id="run-a")),
+        ("run-b", make.job(run_id="run-b")),
+    ):
+        keep(make.run(kept, run_id=name), kept)
+    clock = StridingClock(make.ACCEPTED, timedelta(seconds=20))
+    result = runtender("wait", "run-a", "run-b", "--timeout", "1m", clock=clock)
+
+    assert result.exit_code == 1
+    assert "'runtender wait run-b' goes on waiting" in result.stderr
+
+
 def test_what_is_left_to_clean_up_is_said(runtender, make, keep):
     job = make.ended_job("SUCCEEDED", cleanup=Cleanup(state=CleanupState.STUCK, reason="403"))
     keep(make.run(job), job)

@@ -403,6 +403,17 @@ def test_find_returns_the_documents_that_are_asked_for(store, runs, question, an
     assert [dict(snapshot.data) for snapshot in found] == [runs[name] for name in answer]
 
 
+def test_find_reads_a_collection_below_a_document_in_order_of_its_names(store):
+    put(store, "jobs/a", n=0)
+    for name in ("00000010", "00000002", "00000001"):
+        put(store, f"jobs/a/history/{name}", n=int(name))
+    put(store, "jobs/b/history/00000003", n=3)
+    put(store, "jobs/a/ledger/00000004", n=4)
+
+    assert [found.data["n"] for found in store.find("jobs/a/history")] == [1, 2, 10]
+    assert [found.path for found in store.find("jobs")] == ["jobs/a"]
+
+
 def test_what_find_returns_can_be_written_back(store, runs):
     (found,) = store.find("runs", where={"families.ml.phase": "RUNNING"})
     store.commit([Update(path=found.path, fields={"n": 7}, stamp=found.stamp)])

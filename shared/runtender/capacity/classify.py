@@ -80,6 +80,8 @@ _BY_STATUS: Mapping[int, Meaning] = {
 # Our own delete overtook the insert: what the operation was to make is not there.
 _TAKEN_IN_OPERATION: Meaning = (Verdict.GONE, Scope.ZONE)
 _TAKEN_CODES = frozenset({"alreadyexists", "resourcealreadyexists"})
+# What the plane itself concluded, without an API's word.
+_OUR_CODES = frozenset({"UNANSWERED", "STOPPED_AT_ONCE"})
 # Quotas that count over all regions: no other region helps.
 _PROJECT_QUOTA = re.compile(r"_ALL_REGIONS|-ALL-REGIONS", re.I)
 
@@ -141,6 +143,13 @@ def classify_operation(operation: Mapping[str, Any]) -> Refusal:
 def classify_text(message: str, exception_name: str = "") -> Verdict:
     """Classify by words alone, for errors that bring neither a status nor a code."""
     return _by_words(message, exception_name)[0][0]
+
+
+def was_guessed(verdict: Verdict, code: str, message: str) -> bool:
+    """True for a refusal in a ledger that was taken for a stock-out for want of anything known about it."""
+    if verdict is not Verdict.TRANSIENT_CAPACITY or _folded(code) in _BY_CODE or code in _OUR_CODES:
+        return False
+    return not _by_words(message, "")[1]
 
 
 def _refusal(

@@ -7,6 +7,9 @@ from typing import Any
 
 import click
 
+from runtender.cli.completion import completion
+from runtender.cli.dead_letters import dead_letters
+from runtender.cli.doctor import doctor
 from runtender.cli.exits import Exit, Failure
 from runtender.cli.local_commands import local
 from runtender.cli.logs import logs
@@ -43,5 +46,19 @@ def cli(project: str | None, settings: Mapping[str, str]) -> None:
     keep_flags(project, settings)
 
 
-for _command in (submit, stage, list_runs, describe, history, wait, logs, cancel, retry, local):
+for _command in (
+    submit,
+    stage,
+    list_runs,
+    describe,
+    history,
+    wait,
+    logs,
+    cancel,
+    retry,
+    dead_letters,
+    doctor,
+    local,
+    completion,
+):
     cli.add_command(_command)

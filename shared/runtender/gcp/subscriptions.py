@@ -8,9 +8,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from google.api_core import exceptions
+from google.api_core.retry import Retry, if_exception_type
 from google.auth.exceptions import GoogleAuthError
 
 from runtender.errors import Rejected, Retryable
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     from google.pubsub_v1 import PublisherClient, SubscriberClient
     from google.pubsub_v1.types import PubsubMessage
 
-_TRY_S = 10.0
+_TRY_S = 5.0
+_PATIENCE = timedelta(seconds=10)
 # Pub/Sub holds a pull open while nothing waits; whoever asks what there is should not be held.
 _PULL_S = 3.0
 _REFUSED = (exceptions.Forbidden, exceptions.InvalidArgument, exceptions.NotFound, exceptions.Unauthorized)
@@ -29,9 +32,15 @@ _REFUSED = (exceptions.Forbidden, exceptions.InvalidArgument, exceptions.NotFoun
 class PubSubSubscriptions:
     """The Subscriptions port. Honours PUBSUB_EMULATOR_HOST, as the clients do."""
 
-    def __init__(self, project: str) -> None:
-        """Use subscriptions and topics of `project`."""
+    def __init__(self, project: str, *, patience: timedelta = _PATIENCE) -> None:
+        """Use subscriptions and topics of `project`; `patience` bounds a call with all its repeats."""
         self._project = project
+        self._repeats = Retry(
+            predicate=if_exception_type(exceptions.ServiceUnavailable),
+            initial=0.2,
+            maximum=2.0,
+            timeout=patience.total_seconds(),
+        )
         self._lock = threading.Lock()
         self._made: tuple[SubscriberClient, PublisherClient] | None = None
 
@@ -50,20 +59,20 @@ class PubSubSubscriptions:
         name = self._subscription(subscription)
         with _asked(name):
             self._clients()[0].acknowledge(
-                request={"subscription": name, "ack_ids": [*ack_ids]}, timeout=_TRY_S
+                request={"subscription": name, "ack_ids": [*ack_ids]}, retry=self._repeats, timeout=_TRY_S
             )
 
     def release(self, subscription: str, ack_ids: Sequence[str]) -> None:
         name = self._subscription(subscription)
         request = {"subscription": name, "ack_ids": [*ack_ids], "ack_deadline_seconds": 0}
         with _asked(name):
-            self._clients()[0].modify_ack_deadline(request=request, timeout=_TRY_S)
+            self._clients()[0].modify_ack_deadline(request=request, retry=self._repeats, timeout=_TRY_S)
 
     def has_topic(self, topic: str) -> bool:
         name = f"projects/{self._project}/topics/{topic}"
         with _asked(name):
             try:
-                self._clients()[1].get_topic(request={"topic": name}, timeout=_TRY_S)
+                self._clients()[1].get_topic(request={"topic": name}, retry=self._repeats, timeout=_TRY_S)
             except exceptions.NotFound:
                 return False
         return True

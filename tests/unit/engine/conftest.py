@@ -153,3 +153,9 @@ class World:
 @pytest.fixture
 def world():
     return World()
+
+
+@pytest.fixture(scope="session")
+def new_world():
+    """Make worlds: for tests that need one per example."""
+    return World
