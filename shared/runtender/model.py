@@ -242,7 +242,10 @@ class Placement:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WalkPolicy:
-    """How patiently capacity is looked for (spec: capacity policy). A bound of 0 is switched off."""
+    """How patiently capacity is looked for (spec: capacity policy). A bound of 0 is switched off.
+
+    `preflight`: quota is looked at before each pass. `wait_for_quota`: a job waits for quota instead of ending without it.
+    """
 
     max_attempts: int = 8
     max_wall: timedelta = timedelta(seconds=2700)
@@ -250,6 +253,8 @@ class WalkPolicy:
     backoff: timedelta = timedelta(seconds=45)
     backoff_multiplier: float = 2.0
     backoff_max: timedelta = timedelta(seconds=300)
+    preflight: bool = True
+    wait_for_quota: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -258,6 +263,7 @@ class JobPlan:
 
     `name` is the platform id (the VM or Job name). `cells_uri` and `logs_uri` are the job's folders; the placement's
     nonce is appended where a worker is told its own. `models` is empty for a task, `command` and `args` for a forecast.
+    `vcpus` are the machine's, 0 where they are not known.
     """
 
     runtime: str
@@ -267,6 +273,7 @@ class JobPlan:
     hardware: str = "cpu"
     gpu_type: str | None = None
     machine_type: str
+    vcpus: int = 0
     accelerator_type: str = ""
     accelerator_count: int = 0
     spot: bool = False
@@ -358,7 +365,8 @@ class Walk:
     """Where the search for capacity stands.
 
     `order` lists the plan's placements by index in the order of this pass, `next` is the position in it, `passes` counts
-    full passes done, `attempts` the placements that failed. No create is sent before `resume_at`.
+    full passes done, `attempts` the placements that failed. No create is sent before `resume_at`. `preflight` has what the
+    newest look at quota said of each region, `quota_waits` counts the passes that it let nobody begin.
     """
 
     passes: int = 0
@@ -370,6 +378,12 @@ class Walk:
     ledger: tuple[LedgerEntry, ...] = ()
     exhausted: bool = False
     api_waits: int = 0
+    preflight: tuple[Json, ...] = ()
+    quota_waits: int = 0
+
+    def blocked_at(self, now: datetime) -> tuple[Block, ...]:
+        """Return the blocks that still hold."""
+        return tuple(block for block in self.blocked if block.until > now)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

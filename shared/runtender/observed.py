@@ -122,13 +122,22 @@ class MarkerPair:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """How much of a meter may be used, and is. None: not known."""
+
+    limit: int | None = None
+    usage: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Seen:
     """All that one step has seen. A key that is missing, or a None, was not read or could not be.
 
     `markers`, `sights`, `operations`, `remains`, `fates`, `serials` and `summaries` are keyed by the row's nonce.
     `remains` are the names of things the row covers besides itself (a boot disk) that are still there; `serials` holds
     the terminal marker's bytes found on the serial console, or None when the console was read and has none.
-    `predecessor_at_rest` says whether the attempts before this one have left nothing behind.
+    `predecessor_at_rest` says whether the attempts before this one have left nothing behind. `quota` holds the readings of
+    each region's meters, by region and meter; what could not be read is missing there.
     """
 
     markers: Mapping[str, MarkerPair] = field(default_factory=dict)
@@ -140,3 +149,4 @@ class Seen:
     summaries: Mapping[str, Summary | None] = field(default_factory=dict)
     cells: Cells | None = None
     predecessor_at_rest: bool | None = None
+    quota: Mapping[str, Mapping[str, Reading]] | None = None

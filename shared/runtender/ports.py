@@ -5,13 +5,13 @@ The engine knows these and nothing behind them. Google's adapters live in `gcp`,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
 from runtender.model import Job, Resource, ResourceKind
-from runtender.observed import CreateAnswer, DeleteAnswer, Fate, OperationSeen, Present, Sight
+from runtender.observed import CreateAnswer, DeleteAnswer, Fate, OperationSeen, Present, Reading, Sight
 from runtender.settings import Settings
 
 Document = Mapping[str, Any]
@@ -205,6 +205,25 @@ class Api(Protocol):
 
     def send(self, request: ApiRequest) -> ApiAnswer:
         """Carry out one call with a time-out of 30 s (scaled locally); reads may be repeated within it on 5xx."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Meter:
+    """Something that quota counts. `name` is Compute Engine's, `metric` and `dimension` are Service Usage's, which tells of
+    those that Compute Engine does not. `everywhere`: it counts over all regions.
+    """
+
+    name: str
+    metric: str
+    dimension: tuple[str, str] | None = None
+    everywhere: bool = False
+
+
+class Quota(Protocol):
+    """What the project may use and uses. Never raises: what cannot be read is missing from the answer."""
+
+    def read(self, region: str, meters: Collection[Meter]) -> Mapping[str, Reading]:
+        """Return the readings of a region's meters, and of those over all regions, by name."""
 
 
 class Clock(Protocol):

@@ -7,7 +7,7 @@ embedded backend belongs to the local cloud and is not in the deployed bundle.
 from __future__ import annotations
 
 import os
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from runtender.engine.plane import Plane
@@ -15,11 +15,15 @@ from runtender.errors import Rejected
 from runtender.gcp.clock import SystemClock
 from runtender.gcp.compute import COMPUTE_URL, RestApi
 from runtender.gcp.http import server_time as read_server_time
+from runtender.gcp.serviceusage import SERVICE_USAGE_URL, GoogleQuota
 from runtender.gcp.session import HttpSession
 from runtender.gcp.storage import STORAGE_URL, StorageObjects
-from runtender.ports import Api, Clock, Objects, Store, Subscriptions, Topics
+from runtender.ports import Api, Clock, Objects, Quota, Store, Subscriptions, Topics
 from runtender.runtimes.gce_vm import GceVm
 from runtender.settings import Settings
+
+# A run is not to wait longer for what only saves it a refusal.
+_QUOTA_PATIENCE = timedelta(seconds=20)
 
 
 def settings() -> Settings:
@@ -83,9 +87,21 @@ def compute(of: Settings) -> Api:
     return RestApi(_session(url, COMPUTE_URL), url, clock=clock(), timeout=of.timing.http_timeout)
 
 
+def quota(of: Settings, engine: Api) -> Quota:
+    """Return the reader of quota. Beside a stand-in of Compute Engine, Service Usage is at SF_SERVICEUSAGE_ENDPOINT, or nowhere."""
+    stands_in = bool(os.environ.get("SF_COMPUTE_ENDPOINT"))
+    url = os.environ.get("SF_SERVICEUSAGE_ENDPOINT", "") or ("" if stands_in else SERVICE_USAGE_URL)
+    limits = None
+    if url:
+        session = _session(url, SERVICE_USAGE_URL)
+        limits = RestApi(session, url, clock=clock(), timeout=min(of.timing.http_timeout, _QUOTA_PATIENCE))
+    return GoogleQuota(of.project, engine, limits, clock=clock())
+
+
 def plane() -> Plane:
     """Wire the whole plane from the environment."""
     of = settings()
+    engine = compute(of)
     return Plane(
         settings=of,
         store=store(of),
@@ -93,7 +109,8 @@ def plane() -> Plane:
         topics=topics(of),
         clock=clock(),
         runtimes={"gce": GceVm()},
-        apis={"gce": compute(of)},
+        apis={"gce": engine},
+        quota=quota(of, engine),
     )
 
 

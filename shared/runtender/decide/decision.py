@@ -46,6 +46,7 @@ class LookKind(StrEnum):
     SUMMARY = "summary"
     CELLS = "cells"
     PREDECESSOR = "predecessor"
+    QUOTA = "quota"
 
 
 @dataclass(frozen=True, slots=True)

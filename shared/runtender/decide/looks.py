@@ -25,6 +25,7 @@ from runtender.decide.endings import (
     stopped_early,
     summary_decides,
 )
+from runtender.decide.walk import begins_pass
 from runtender.model import Job, Phase, Resource, ResourceState, SubmitKind
 from runtender.observed import MarkerPair, Present, Seen
 
@@ -35,8 +36,7 @@ def wanted(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
     if is_at_rest(job):
         return ()
     if row is None:
-        asks = waits_for_predecessor(job) and not is_settled(job) and seen.predecessor_at_rest is None
-        return (Look(LookKind.PREDECESSOR, ""),) if asks else ()
+        return () if is_settled(job) else _before_placing(job, seen, ctx)
     if is_settled(job):
         return _teardown(job, row, seen, ctx)
     if may_have_worker(row) and row.nonce not in seen.markers:
@@ -50,6 +50,14 @@ def wanted(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
     if row.state is ResourceState.INTENDED:
         return () if ctx.is_held(row) else _unseen(seen, Look(LookKind.SIGHT, row.nonce))
     return _alive(job, row, pair, seen, ctx)
+
+
+def _before_placing(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
+    """Looks for a job that has nothing anywhere."""
+    if waits_for_predecessor(job) and not seen.predecessor_at_rest:
+        return (Look(LookKind.PREDECESSOR, ""),) if seen.predecessor_at_rest is None else ()
+    asks = begins_pass(job, ctx) and seen.quota is None
+    return (Look(LookKind.QUOTA, ""),) if asks else ()
 
 
 def _alive(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> tuple[Look, ...]:

@@ -121,7 +121,7 @@ def _first_place(job: Job, seen: Seen, ctx: Context) -> Decision:
     """Begin to place, unless an older attempt still has something: two attempts never run side by side."""
     waits = waits_for_predecessor(job) and not seen.predecessor_at_rest
     if not waits or job.cancel_requested or ctx.now >= job.deadlines.capacity:
-        return place(job, ctx)
+        return place(job, ctx, seen.quota)
     return Decision(job=replace(job, walk=replace(job.walk, resume_at=ctx.now + ctx.timing.tick)))
 
 

@@ -11,8 +11,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from runtender.capacity.policy import backoff
+from runtender.capacity.quota import Readings
 from runtender.decide.decision import Context, Decision, SendCreate, moved
 from runtender.decide.endings import Ending
+from runtender.decide.preflight import Preflight, preflight
 from runtender.decide.settle import end, settle
 from runtender.ids import nonce, request_uuid
 from runtender.model import (
@@ -40,8 +42,8 @@ _MOST_DOUBLINGS = 8
 _ROWS_KEPT = 20
 
 
-def place(job: Job, ctx: Context) -> Decision:
-    """Go on with the search: make the next row, wait, or give up."""
+def place(job: Job, ctx: Context, quota: Mapping[str, Readings] | None = None) -> Decision:
+    """Go on with the search: make the next row, wait, or give up. A new pass begins by what was read of `quota`."""
     if job.cancel_requested:
         return end(
             job, None, MarkerPair(), Ending(reason=Reason.CANCELLED, detail="cancelled on request"), ctx
@@ -53,6 +55,37 @@ def place(job: Job, ctx: Context) -> Decision:
         return _give_up(job, ctx, Reason.CAPACITY_EXHAUSTED, _exhausted_words(job))
     if walk.resume_at is not None and ctx.now < walk.resume_at:
         return Decision(job=job)
+    if quota is not None and begins_pass(job, ctx):
+        return _begin_pass(job, ctx, preflight(job.plan, quota))
+    return _go_on(job, ctx)
+
+
+def begins_pass(job: Job, ctx: Context) -> bool:
+    """True when the job, having nothing anywhere, may begin a pass now, and wants to know first whether there is quota."""
+    walk = job.walk
+    rests = walk.resume_at is not None and ctx.now < walk.resume_at
+    over = job.cancel_requested or ctx.now >= job.deadlines.capacity or _bounds_reached(job, ctx)
+    return job.plan.walk.preflight and not (walk.order or rests or over)
+
+
+def _begin_pass(job: Job, ctx: Context, found: Preflight) -> Decision:
+    """Leave the regions without quota out of the pass. Where nothing else is left, wait for quota or give up."""
+    placements = job.plan.placements
+    order = tuple(index for index, one in enumerate(placements) if one.region not in found.blocked)
+    job = replace(job, walk=replace(job.walk, preflight=found.to_json()))
+    blocked = job.walk.blocked_at(ctx.now)
+    if not found.blocked or any(not _is_blocked(placements[index], blocked) for index in order):
+        return _go_on(replace(job, walk=replace(job.walk, order=order, quota_waits=0)), ctx)
+    if not job.plan.walk.wait_for_quota:
+        return _give_up(job, ctx, Reason.QUOTA_BLOCKED, found.why)
+    waits = job.walk.quota_waits + 1
+    rest = ctx.now + backoff(job.plan.walk, waits)
+    job = replace(job, walk=replace(job.walk, quota_waits=waits, resume_at=rest))
+    cause = "no region has quota"
+    return Decision(job=moved(job, ctx, cause, note=found.why, phase=Phase.AWAITING_CAPACITY))
+
+
+def _go_on(job: Job, ctx: Context) -> Decision:
     walk = _skip_blocked(job, ctx)
     if walk.next < len(walk.order):
         return _intend(replace(job, walk=walk), ctx)
@@ -70,7 +103,7 @@ def _bounds_reached(job: Job, ctx: Context) -> bool:
 def _skip_blocked(job: Job, ctx: Context) -> Walk:
     """Move on to the first placement of this pass that nothing blocks."""
     placements = job.plan.placements
-    blocked = tuple(block for block in job.walk.blocked if block.until > ctx.now)
+    blocked = job.walk.blocked_at(ctx.now)
     order = job.walk.order or tuple(range(len(placements)))
     position = job.walk.next
     while position < len(order) and _is_blocked(placements[order[position]], blocked):

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from runtender.capacity.demands import demands_of, meters_of
+from runtender.capacity.quota import Readings
 from runtender.decide import Context, Look, LookKind, wanted
 from runtender.engine.inputs import split_uri
 from runtender.engine.plane import Plane
@@ -66,6 +68,8 @@ class Observer:
         try:
             if look.kind is LookKind.PREDECESSOR:
                 return replace(seen, predecessor_at_rest=self._predecessor_at_rest(job))
+            if look.kind is LookKind.QUOTA:
+                return replace(seen, quota=self._quota(job))
             row = next(row for row in job.resources if row.nonce == look.nonce)
             if look.kind is LookKind.CELLS:
                 return replace(seen, cells=self._cells(job, row))
@@ -156,6 +160,19 @@ class Observer:
         name = f"{prefix}/{row.nonce}/{summary_object(0)}"
         body = self._plane.objects.read(bucket, name, limit=MAX_SUMMARY_BYTES + 1)
         return parse_summary(body, row.nonce) if body else None
+
+    def _quota(self, job: Job) -> Mapping[str, Readings]:
+        port, found = self._plane.quota, dict[str, Readings]()
+        if port is None:
+            return found
+        meters = meters_of(demands_of(job.plan))
+        for region in dict.fromkeys(placement.region for placement in job.plan.placements):
+            readings = port.read(region, meters)
+            if not readings:
+                # Whatever is the matter, no job waits for as many time-outs as there are regions.
+                break
+            found[region] = readings
+        return found
 
     def _predecessor_at_rest(self, job: Job) -> bool:
         """Go back to the newest attempt that placed something: it waited for those before it."""

@@ -5,18 +5,19 @@ client that only wants to see them. No I/O: what lies in Cloud Storage comes as 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runtender.capacity.candidates import Region, zonal_candidates
 from runtender.capacity.policy import policy_for
+from runtender.forecast.blocks import Capacity
 from runtender.forecast.canonical import run_id_of, to_document
 from runtender.forecast.config import parse_config
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.plan import plan_run
 from runtender.forecast.task import parse_task, plan_task, task_run_id
 from runtender.ids import TASK
-from runtender.model import JobPlan, Placement, SubmitKind, SubmitRequest
+from runtender.model import JobPlan, Placement, SubmitKind, SubmitRequest, WalkPolicy
 from runtender.settings import Settings
 
 
@@ -59,7 +60,7 @@ def plan_subject(
         request,
         ground.settings,
         placements=_zones(ground.settings, ground.regions),
-        walk=policy_for("gce", capacity.services.get("gce"), enabled=capacity.enabled),
+        walk=_patience(capacity),
         attempts=attempts,
         knowledge=ground.knowledge,
     )
@@ -89,6 +90,11 @@ def _task(
         knowledge=ground.knowledge,
     )
     return Subject(run_id=task_run_id(task), families={TASK: plan})
+
+
+def _patience(capacity: Capacity) -> WalkPolicy:
+    policy = policy_for("gce", capacity.services.get("gce"), enabled=capacity.enabled)
+    return replace(policy, preflight=capacity.preflight, wait_for_quota=capacity.wait_for_quota)
 
 
 def _zones(settings: Settings, regions: Iterable[Region]) -> tuple[Placement, ...]:

@@ -20,7 +20,7 @@ def with_telemetry(before: Job, after: Job, plane: Plane) -> Job:
     news: dict[str, Any] = {}
     if after.live and after.live[-1].nonce not in {row.nonce for row in before.resources}:
         news |= plane.runtimes[after.runtime].describe(after, after.live[-1], plane.settings)
-    if after.walk.ledger and _told(after) != _told(before):
+    if _told(after) != _told(before) and any(_told(after)):
         news["capacity"] = capacity_ledger(after)
     if after.outcome is not None and before.outcome is None:
         news |= _at_the_end(after)
@@ -49,12 +49,12 @@ def _at_the_end(job: Job) -> Mapping[str, Any]:
 
 def _told(job: Job) -> tuple[object, ...]:
     """Return what the ledger's JSON changes with."""
-    return (job.walk.ledger, job.walk.exhausted)
+    return (job.walk.ledger, job.walk.exhausted, job.walk.preflight)
 
 
 def capacity_ledger(job: Job) -> Mapping[str, Any]:
     """Return the walk's story in the keys that queries know; attempts older than these lie in the spilled blocks."""
-    return {
+    ledger: dict[str, Any] = {
         "service": job.runtime,
         "exhausted": job.walk.exhausted,
         "n_attempts": job.walk.attempts,
@@ -68,3 +68,4 @@ def capacity_ledger(job: Job) -> Mapping[str, Any]:
             for entry in job.walk.ledger
         ],
     }
+    return {**ledger, "preflight": list(job.walk.preflight)} if job.walk.preflight else ledger

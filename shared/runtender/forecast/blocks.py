@@ -45,11 +45,13 @@ class ProfilePolicy:
 class Capacity:
     """How patiently capacity is looked for.
 
-    `services` has what the config changes of a service's policy, by field; null keeps the service's own.
+    `services` has what the config changes of a service's policy, by field; null keeps the service's own. With
+    `wait_for_quota` a job without quota anywhere waits for it as long as it may wait for capacity.
     """
 
     enabled: bool = True
     preflight: bool = True
+    wait_for_quota: bool = False
     services: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     retry_max_executors: int | None = None
 

@@ -81,6 +81,7 @@ def _capacity(capacity: Capacity) -> dict[str, Any]:
     return {
         "enabled": capacity.enabled,
         "preflight": capacity.preflight,
+        "wait_for_quota": capacity.wait_for_quota,
         "retry": {"max_executors": capacity.retry_max_executors},
         **{service: dict(policy) for service, policy in capacity.services.items()},
     }

@@ -99,6 +99,7 @@ POLICY_FIELDS: Mapping[str, Kind] = {
 CAPACITY_FIELDS: Mapping[str, Kind] = {
     "enabled": flag(),
     "preflight": flag(),
+    "wait_for_quota": flag(),
     "retry": block(),
     **dict.fromkeys(CAPACITY_SERVICES, block()),
 }

@@ -143,6 +143,7 @@ def vm_plan(
         hardware=hardware.kind,
         gpu_type=hardware.gpu_type,
         machine_type=hardware.machine_type,
+        vcpus=machines.shape_of(hardware.machine_type, catalogue).vcpus,
         accelerator_type=machines.accelerator_type(hardware.gpu_type, catalogue) if hardware.gpu_type else "",
         accelerator_count=hardware.accelerators,
         spot=hardware.spot,

@@ -27,6 +27,7 @@ def test_the_plan_of_a_cpu_job_is_complete(plan, a_config, zones):
         models=("theta", "autoets"),
         hardware="cpu",
         machine_type="n2-standard-8",
+        vcpus=8,
         slot_cores=1,
         slots=7,
         shm_size_bytes=32 * 1024**3 * 15 // 100,

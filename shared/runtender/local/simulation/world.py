@@ -22,6 +22,7 @@ from runtender.engine import Engine, Plane
 from runtender.engine.handlers import Handlers
 from runtender.errors import Retryable, RuntenderError
 from runtender.gcp.compute import RestApi
+from runtender.gcp.serviceusage import GoogleQuota
 from runtender.gcp.storage import StorageObjects
 from runtender.local.compute.events import Booted
 from runtender.local.compute.quotas import Quotas
@@ -224,6 +225,7 @@ class World:
             clock=cloud.clock,
             runtimes={"gce": GceVm()},
             apis={"gce": tapped(api, "api", self._cross)},
+            quota=GoogleQuota(settings.project, tapped(api, "api", self._cross), None, clock=cloud.clock),
         )
 
     def _cross(self, name: str, call: Callable[[], Any]) -> Any:
