@@ -80,6 +80,8 @@ def _work(told: Told, assignment: Assignment, objects: Objects) -> None:
         seconds=round(time.monotonic() - started, 3),
     )
     objects.write_once(f"{told.cells_uri}/{summary_object(told.topology.rank)}", content, "application/json")
+    for failure in tally.failures():
+        _say(f"failed: {failure}")
     _say(f"done: {tally.n_ok} of {tally.n_cells} cells have a forecast")
 
 

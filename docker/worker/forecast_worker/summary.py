@@ -80,6 +80,12 @@ class Tally:
         for cell in cells:
             self._baseline.add(cell)
 
+    def failures(self) -> list[str]:
+        """Return what the log is to say of cells that failed: why the first of them did, and how many more there are."""
+        said = [f"{error['model']}: {error['error']}" for error in self._errors]
+        more = self.n_cells - self.n_ok - len(said)
+        return [*said, f"{more} more cells; the cells say why each did"] if more else said
+
     def as_json(self) -> dict[str, Any]:
         """Return counts and scores."""
         return {

@@ -115,7 +115,7 @@ def test_a_rank_with_nothing_to_do_still_says_so(run):
     assert (run.summary()["n_cells"], run.summary()["complete"], run.summary()["world_size"]) == (0, True, 4)
 
 
-def test_a_cell_that_fails_is_counted_and_the_others_stand(run):
+def test_a_cell_that_fails_is_counted_and_the_others_stand(run, capsys):
     run.put("warehouse", "p.csv", a_panel(3) + b"short,2024-01-01,1\n")
     run.config(models=("theta", "naive_mean"))
 
@@ -128,6 +128,21 @@ def test_a_cell_that_fails_is_counted_and_the_others_stand(run):
         "model": summary["errors"][0]["model"],
         "error": "series 'short' has 1 values; a horizon of 7 needs at least 9",
     }
+    # Who looks for the reason reads the log first.
+    said = capsys.readouterr().out.splitlines()
+    assert f"failed: {summary['errors'][0]['model']}: {summary['errors'][0]['error']}" in said
+    assert said[-1] == "done: 6 of 8 cells have a forecast"
+
+
+def test_of_many_failures_the_log_has_a_few(run, capsys):
+    run.put("warehouse", "p.csv", a_panel(20, days=3) + b"".join(a_panel(21).splitlines(True)[-40:]))
+    run.config(models=("naive_mean",))
+
+    assert main(CONFIG) == 0
+
+    failures = [line for line in capsys.readouterr().out.splitlines() if line.startswith("failed: ")]
+    assert len(failures) == 6
+    assert failures[-1] == "failed: 15 more cells; the cells say why each did"
 
 
 def test_models_may_be_a_subset_and_parquet_a_panel(run):
