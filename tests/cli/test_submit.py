@@ -112,6 +112,17 @@ def test_a_yaml_config_is_the_same_run(runtender, flights, mailbox, config, name
     assert mailbox.messages[0]["config"]["output"] == {"since": "2026-01-05"}
 
 
+def test_a_merged_key_of_yaml_may_be_said_anew(runtender, flights, mailbox, config):
+    data = config["data"]
+    lines = [f"{key}: {json.dumps(value)}" for key, value in config.items() if key != "data"]
+    lines += ["data:", f"  <<: {json.dumps({**data, 'horizon': 1})}", f"  horizon: {data['horizon']}"]
+    as_yaml = flights.with_name("flights.yaml")
+    as_yaml.write_text("\n".join(lines))
+
+    assert runtender("submit", str(as_yaml)).exit_code == 0
+    assert mailbox.messages[0]["config"] == config
+
+
 def test_a_config_comes_from_standard_input(runtender, flights, mailbox, config):
     assert runtender("submit", "-", input=flights.read_text()).exit_code == 0
     assert mailbox.messages[0]["config"] == config
@@ -289,6 +300,10 @@ def test_all_faults_of_message_and_config_are_told_at_once(runtender, flights, m
     assert mailbox.messages == []
 
 
+# Ten times ten times ..., 10 GB in all, in 600 characters.
+_ALIASES = "a0: &a0 [x]\n" + "".join(
+    f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 11)
+)
 _UNREADABLE = {
     "not there": (None, "cannot be read"),
     "not JSON": ('{"run_name": ', "is not readable"),
@@ -297,6 +312,10 @@ _UNREADABLE = {
     "no number": ('{"run_name": NaN}', "NaN is no JSON number"),
     "endlessly nested": ("[" * 100_000, "is not readable"),
     "empty": ("", "holds a NoneType, not an object"),
+    "a key of JSON given twice": ('{"data": {"horizon": 7, "horizon": 28}}', "'horizon' is given twice"),
+    "a key of YAML given twice": ("data:\n  horizon: 7\n  horizon: 28\n", "'horizon' is given twice"),
+    "a key that is a list": ("? [a, b]\n: c\n", "unhashable key"),
+    "aliases of aliases": (_ALIASES, "is larger than 16 MiB when its aliases are written out"),
 }
 
 

@@ -160,3 +160,8 @@ def test_any_json_object_is_read_or_rejected(message):
 )
 def test_json_that_could_trip_a_later_reader_is_rejected_here(body):
     assert "is no JSON object" in faults(body)["message"]
+
+
+def test_a_key_given_twice_is_refused_rather_than_one_of_the_two_taken():
+    assert "'force' is given twice" in faults(b'{"config": {}, "force": false, "force": true}')["message"]
+    assert "'a' is given twice" in faults(b'{"config": {"a": 1, "a": 2}}')["message"]
