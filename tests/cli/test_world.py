@@ -181,10 +181,14 @@ class TestFlags:
     @pytest.fixture(autouse=True)
     def _nothing_but_flags(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setenv("HOME", str(tmp_path))
-        # What a command adopts, it leaves in the environment of its process.
+        before = dict(os.environ)
         for name in ("SF_PROJECT_ID", "SF_CODE_BUCKET", "SF_BACKEND", "SF_STORE_PATH", "SF_TOPICS_ENDPOINT"):
-            monkeypatch.delenv(name, raising=False)
+            os.environ.pop(name, None)
+        os.environ["HOME"] = str(tmp_path)
+        yield
+        # What a command adopts, it leaves in the environment of its process; the next test must not meet it.
+        os.environ.clear()
+        os.environ.update(before)
 
     def test_they_reach_the_plane(self, tmp_path, monkeypatch):
         monkeypatch.setenv("SF_BACKEND", "embedded")
@@ -196,7 +200,6 @@ class TestFlags:
 
         assert (result.exit_code, result.stderr) == (0, "no runs yet; 'runtender submit CONFIG' starts one\n")
         assert (os.environ["SF_PROJECT_ID"], os.environ["SF_CONNECTION"]) == ("of-flag", "a=b")
-        monkeypatch.delenv("SF_CONNECTION")
 
     @pytest.mark.parametrize("text", ["code_bucket", "bucket=c", "SF_CODE_BUCKET=c"])
     def test_what_is_no_setting_is_wrong_usage(self, text):
