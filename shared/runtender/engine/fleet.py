@@ -85,13 +85,16 @@ def _sweep_one(plane: Plane, runtime: Runtime, worker: Sighted) -> bool:
         return False
     if not _is_orphan(job, worker.sight, worker.name) or not _seen_before(plane, worker):
         return False
-    row = _row_of(plane, runtime, worker)
+    row, looked_at = _row_of(plane, runtime, worker), plane.clock.now()
     settings, api = plane.settings, plane.apis[runtime.name]
     sight = runtime.looked(api.send(runtime.look(row, settings)))
     again = _job_of(plane, worker)
     if not isinstance(sight, Present) or sight.uid != worker.sight.uid or sight.plane != settings.plane_id:
         return False
     if again is None or not _is_orphan(again, sight, worker.name):
+        return False
+    if plane.clock.now() - looked_at > settings.timing.hold - settings.timing.create_margin:
+        # The delete goes by name, and by now the name may be another machine's.
         return False
     answer = runtime.deleted(api.send(runtime.delete(row, settings)))
     _LOG.warning("orphan deleted", extra={**facts, "job_key": job.job_key, "accepted": answer.accepted})

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from runtender.decide import (
@@ -149,7 +149,7 @@ class _Step:
             return True
         self._after_save(before, seen)
         for effect in decision.effects:
-            self._carry_out(effect)
+            self._carry_out(effect, ctx.now)
         return decision.more or (decision.open_operation and self._poll())
 
     def _context(self) -> Context:
@@ -244,13 +244,13 @@ class _Step:
             return
         self._saver.mark_notified(header)
 
-    def _carry_out(self, effect: Effect) -> None:
+    def _carry_out(self, effect: Effect, seen_at: datetime) -> None:
         row = next(row for row in self._loaded.job.resources if row.nonce == effect.nonce)
         match effect:
             case SendCreate():
                 self._create(row)
             case SendDelete():
-                self._delete(row)
+                self._delete(row, seen_at)
             case SendDeleteRemains():
                 self._delete_remains(row)
 
@@ -273,7 +273,12 @@ class _Step:
         change = partial(record_create, nonce=row.nonce, answer=read, ctx=ctx)
         self._loaded = self._saver.record(self._loaded, change)
 
-    def _delete(self, row: Resource) -> None:
+    def _delete(self, row: Resource, seen_at: datetime) -> None:
+        """Send a delete, but only soon after the look: it goes by name, and the next placement has the same one."""
+        timing = self._plane.settings.timing
+        if self._plane.clock.now() - seen_at > timing.hold - timing.create_margin:
+            _LOG.warning("delete not sent, too late", extra={"nonce": row.nonce})
+            return
         job = self._loaded.job
         runtime = self._plane.runtimes[job.runtime]
         answer = self._plane.apis[job.runtime].send(runtime.delete(row, self._plane.settings))
