@@ -49,10 +49,11 @@ class Update:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Increment:
-    """Add to numeric fields; the document is made where it does not exist. No precondition."""
+    """Add to numeric fields; the document is made where it does not exist. No precondition. `fields` are set beside them."""
 
     path: str
     amounts: Mapping[str, int]
+    fields: Document = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +74,7 @@ class Store(Protocol):
         """Read one document, strongly consistent."""
 
     def commit(self, writes: Sequence[Write]) -> tuple[Any, ...]:
-        """Carry out all writes or none; return the new stamp of each (None for Remove).
+        """Carry out all writes or none; return the new stamp of each, an Increment's new sums by field, None for a Remove.
 
         Raises `Conflict` with the path (where known, else the first) when a precondition does not hold, `Retryable`
         when the store cannot be reached. The client may have retried: a Conflict can be the echo of our own success.

@@ -88,7 +88,7 @@ def compute(of: Settings) -> Api:
 
 
 def quota(of: Settings, engine: Api) -> Quota:
-    """Return the reader of quota. Beside a stand-in of Compute Engine, Service Usage is at SF_SERVICEUSAGE_ENDPOINT, or nowhere."""
+    """Return the reader of quota. Beside a stand-in of Compute Engine, only SF_SERVICEUSAGE_ENDPOINT names a Service Usage."""
     stands_in = bool(os.environ.get("SF_COMPUTE_ENDPOINT"))
     url = os.environ.get("SF_SERVICEUSAGE_ENDPOINT", "") or ("" if stands_in else SERVICE_USAGE_URL)
     limits = None

@@ -197,8 +197,8 @@ def test_an_update_drops_the_fields_it_removes(store):
 
 
 def test_a_stamp_of_a_commit_is_the_stamp_that_is_read(store):
-    stamps = store.commit([Create(path="jobs/a", data={}), Increment(path="budget/b", amounts={"n": 1})])
-    assert stamps == tuple(snapshot.stamp for path in ("jobs/a", "budget/b") if (snapshot := store.get(path)))
+    stamps = store.commit([Create(path="jobs/a", data={}), Create(path="jobs/b", data={})])
+    assert stamps == tuple(snapshot.stamp for path in ("jobs/a", "jobs/b") if (snapshot := store.get(path)))
 
 
 def test_an_update_with_the_stamp_of_the_write_before_goes_through(store):
@@ -332,6 +332,28 @@ def test_increments_from_many_threads_all_count(store):
 
     together(add_ten, 8)
     assert read(store, "budget/a") == {"n": 80, "m": 160}
+
+
+def test_an_increment_tells_the_sums_it_has_made(store):
+    put(store, "budget/a", n=1, part=0.5)
+    amounts = {"part": 1, "n": 3, "b": 2}
+    answers = store.commit([Increment(path="budget/a", amounts=amounts)])
+    assert answers == ({"n": 4, "part": 1.5, "b": 2},)
+    assert read(store, "budget/a") == answers[0]
+
+
+def test_each_of_many_increments_is_told_a_sum_of_its_own(store):
+    def add(_number: int) -> int:
+        (sums,) = store.commit([Increment(path="budget/a", amounts={"n": 1})])
+        return int(sums["n"])
+
+    assert sorted(together(add, 6)) == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_increment_sets_fields_beside_its_sums(store):
+    for _ in range(2):
+        store.commit([Increment(path="budget/a", amounts={"n": 1}, fields={"expires_at": NOW})])
+    assert read(store, "budget/a") == {"n": 2, "expires_at": NOW}
 
 
 def test_an_increment_keeps_other_fields_and_takes_what_is_no_number_for_zero(store):

@@ -19,6 +19,7 @@ from google.api_core import exceptions
 from google.api_core.retry import Retry, if_exception_type
 from google.auth.exceptions import GoogleAuthError
 from google.cloud import firestore
+from google.cloud.firestore_v1.types import Value, WriteResult
 from google.cloud.firestore_v1.watch import Watch
 
 from runtender.errors import Conflict, Rejected, Retryable
@@ -65,10 +66,7 @@ class FirestoreStore:
             self._add(batch, write)
         with _committed(writes):
             results = batch.commit(retry=self._commit_again, timeout=_TRY_S)
-        return tuple(
-            None if isinstance(write, Remove) else result.update_time
-            for write, result in zip(writes, results, strict=True)
-        )
+        return tuple(_answer(write, result) for write, result in zip(writes, results, strict=True))
 
     def due(self, now: datetime, limit: int) -> list[str]:
         query = (
@@ -140,11 +138,26 @@ class FirestoreStore:
                 batch.update(reference, quoted, self._client.write_option(last_update_time=write.stamp))
             case Increment():
                 sums = {name: firestore.Increment(amount) for name, amount in write.amounts.items()}
-                batch.set(reference, sums, merge=True)
+                batch.set(reference, {**_sendable(write.path, write.fields), **sums}, merge=True)
             case Remove():
                 batch.delete(reference, self._client.write_option(last_update_time=write.stamp))
             case _:
                 assert_never(write)
+
+
+def _answer(write: Write, result: WriteResult) -> Any:
+    match write:
+        case Remove():
+            return None
+        case Increment():
+            # The client sends the sums in the order of their names, and so they come back.
+            return dict(zip(sorted(write.amounts), map(_number, result.transform_results), strict=False))
+        case _:
+            return result.update_time
+
+
+def _number(value: Value) -> int | float:
+    return value.double_value if "double_value" in value else value.integer_value
 
 
 def _repeats(errors: tuple[type[Exception], ...], patience: timedelta) -> Retry:

@@ -206,14 +206,14 @@ class MemoryStore:
             stored = [snapshot for snapshot in self._documents.values() if snapshot is not None]
         return [snapshot for snapshot in stored if collection_of(snapshot.path) == collection]
 
-    def _stage(self, view: MutableMapping[str, Snapshot | None], write: Write) -> int | None:
+    def _stage(self, view: MutableMapping[str, Snapshot | None], write: Write) -> Any:
         data = _applied(write, view.get(write.path))
         if data is None:
             view[write.path] = None
             return None
         self._last_stamp += 1
         view[write.path] = Snapshot(path=write.path, data=data, stamp=self._last_stamp)
-        return self._last_stamp
+        return _answer(write, data, self._last_stamp)
 
 
 def _applied(write: Write, current: Snapshot | None) -> FrozenMap | None:
@@ -247,20 +247,25 @@ def _expected(write: Update | Remove, current: Snapshot | None) -> Snapshot:
 
 def _incremented(write: Increment, before: Document) -> FrozenMap:
     amounts = checked(write.path, write.amounts)
+    fields = checked(write.path, write.fields)
     present = {name: before.get(name) for name in amounts}
     # Firestore takes whatever is no number for 0.
     sums = {name: amounts[name] + (old if type(old) in {int, float} else 0) for name, old in present.items()}
-    return FrozenMap({**before, **sums})
+    return FrozenMap({**before, **fields, **sums})
 
 
-def _carry_out(db: sqlite3.Connection, write: Write) -> int | None:
+def _answer(write: Write, after: Document, stamp: int) -> Any:
+    return {name: after[name] for name in write.amounts} if isinstance(write, Increment) else stamp
+
+
+def _carry_out(db: sqlite3.Connection, write: Write) -> Any:
     data = _applied(write, _stored(db, write.path))
     if data is None:
         db.execute("DELETE FROM documents WHERE path = ?", (write.path,))
         return None
     stamp: int = db.execute("UPDATE counter SET last = last + 1 RETURNING last").fetchone()[0]
     db.execute(_UPSERT, (write.path, collection_of(write.path), stamp, _encoded(data)))
-    return stamp
+    return _answer(write, data, stamp)
 
 
 def _stored(db: sqlite3.Connection, path: str) -> Snapshot | None:
