@@ -46,6 +46,7 @@ _GCE_LIMIT = 63
 # A pod of an Indexed Job adds `-<index>-<5 characters>` to the Job's name and must stay within 63.
 _GKE_JOB_LIMIT = 52
 _CLUSTER_LIMIT = 40
+_RAY_LIMIT = 53
 _DISK_STEM = 54
 
 
@@ -149,6 +150,18 @@ def cluster_name(key: str) -> str:
     if legal == key and len(key) <= _CLUSTER_LIMIT:
         return key
     return _with_suffix(legal, _digest(key, 8), _CLUSTER_LIMIT - 9)
+
+
+def ray_cluster_name(run_id: str) -> str:
+    """Return the name of a run's Ray cluster, at most 53 characters, which is what KubeRay takes.
+
+    A name that would have to be cut or changed ends in 8 hex digits of the run id's SHA-256.
+    """
+    whole = f"sf-ray-{run_id}"
+    legal = _platform_id(whole, len(whole) + 2)
+    if legal == whole and len(whole) <= _RAY_LIMIT:
+        return whole
+    return _with_suffix(legal, _digest(run_id, 8), _RAY_LIMIT - 9)
 
 
 def key_digest(job_key: str) -> str:

@@ -78,6 +78,35 @@ def zonal_candidates(home: str, subnetwork_uri: str, catalogue: Iterable[Region]
     return (Placement(region=home, zone=f"{home}-a", subnetwork_uri=subnetwork_uri), *zonal)
 
 
+def cluster_candidates(
+    home: str, subnetwork_uri: str, catalogue: Iterable[Region], regions: Iterable[str] = ()
+) -> tuple[Placement, ...]:
+    """Return the placements of a cluster: the zones of the regions that a config names, else those of VMs.
+
+    A named region without a subnet of its own gets the default network's.
+    """
+    known = {region.name: region for region in catalogue}
+    named = tuple(regions)
+    if not named:
+        return zonal_candidates(home, subnetwork_uri, known.values())
+    return tuple(
+        Placement(
+            region=name, zone=zone, subnetwork_uri=subnetwork_uri if name == home else _subnet(known, name)
+        )
+        for name in named
+        for zone in _zones_of(known, name)
+    )
+
+
+def _zones_of(known: Mapping[str, Region], region: str) -> tuple[str, ...]:
+    listed = known[region].zones if region in known else ()
+    return listed or _built_in_zones(region) or (f"{region}-a",)
+
+
+def _subnet(known: Mapping[str, Region], region: str) -> str:
+    return known[region].subnetwork_uri if region in known else ""
+
+
 def _built_in_zones(region: str) -> tuple[str, ...]:
     return tuple(f"{region}-{letter}" for letter in ZONES.get(region, ()))
 

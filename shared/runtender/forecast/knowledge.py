@@ -5,14 +5,17 @@ All of it has a shipped default, so that a plan can be made without asking anybo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from runtender.forecast.catalogue import Catalogue
 from runtender.forecast.machines import SHIPPED
+from runtender.forecast.profiles import Profile
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Knowledge:
-    """Machine series and GPUs (`catalogue`)."""
+    """Machine series and GPUs (`catalogue`), and what was measured of each family's cells (`profiles`)."""
 
     catalogue: Catalogue = SHIPPED
+    profiles: Mapping[str, Profile] = field(default_factory=dict)

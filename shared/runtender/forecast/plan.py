@@ -14,11 +14,11 @@ from typing import Any
 from runtender import ids
 from runtender.forecast.blocks import RunConfig
 from runtender.forecast.canonical import run_id_of
-from runtender.forecast.compute import resolve_family_compute
+from runtender.forecast.compute import FamilyCompute, resolve_family_compute
 from runtender.forecast.families import PYTHON_FAMILIES, models_of, pool_families
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.selection import check_served, select_models
-from runtender.forecast.sizing import PoolPlan, assumed_slot, plan_pool, unit_of
+from runtender.forecast.sizing import PoolPlan, SlotWish, plan_pool, slot_of, unit_of
 from runtender.forecast.terms import (
     Hardware,
     HardwareWish,
@@ -48,7 +48,7 @@ _GKE_ONLY = ("gke_mode", "cluster_name", "cluster_location", "keep_cluster")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Staged:
+class Staged:
     """What the caller has staged for the workers."""
 
     image: str
@@ -58,44 +58,52 @@ class _Staged:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Planner:
-    """What all families of one message share."""
+class Shared:
+    """What all families of one message share, whatever they run on."""
 
     reader: FieldReader
     config: RunConfig
     request: SubmitRequest
     settings: Settings
-    staged: _Staged
+    staged: Staged
     placements: tuple[Placement, ...]
     walk: WalkPolicy
     run_id: str
     knowledge: Knowledge
 
-    def plan(self, family: str, models: tuple[str, ...], attempt: int) -> JobPlan | None:
-        """Return one family's job; None, with a fault, where no machine fits."""
-        hardware = self._hardware(family)
-        if hardware is None:
-            return None
-        common = self._common(hardware, ids.JobKey(run_id=self.run_id, family=family, attempt=attempt))
-        pool = _pool(self.config, family, models, hardware, self.knowledge)
-        limit = self.config.data.series_limit
-        return replace(
-            common,
-            models=models,
-            slot_cores=pool.slot.cores,
-            slots=pool.slots_per_unit,
-            package_uri=self.staged.package_uri,
-            config_uri=self.staged.config_uri,
-            entrypoint=self.staged.entrypoint,
-            driver_args=driver_args(self.staged.config_uri, self.settings, models, hardware=hardware.kind),
-            source_table=self.config.data.source_table,
-            expected_cells=limit * len(models) if limit else None,
-            resource_plan=pool.to_json(),
-        )
+    def compute_of(self, family: str) -> FamilyCompute:
+        """Return what the config says of a family's compute."""
+        compute = self.config.compute
+        return resolve_family_compute(compute, self.config.python_runtime, family, self.knowledge.catalogue)
 
-    def _common(self, hardware: Hardware, key: ids.JobKey) -> JobPlan:
+    def override_of(self, compute: FamilyCompute) -> dict[str, Any]:
+        """Return what the message overrides of it; faults what is wrong in that."""
+        path = f"overrides.{compute.family}"
+        override = self.reader.fields(self.request.overrides.get(compute.family, {}), path, _OVERRIDE)
+        for name in _GPU_ONLY:
+            if name in override and override.get("hardware", compute.hardware) == "cpu":
+                remedy = 'leave it out, or add "hardware": "gpu"'
+                self.reader.fault(f"{path}.{name}", "the job's hardware is cpu", remedy)
+        return override
+
+    def hardware_of(self, compute: FamilyCompute, override: Mapping[str, Any]) -> Hardware | None:
+        """Lay the message's override over the family's compute; None, with a fault, where no machine fits."""
+        own = self.config.compute.families.get(compute.family)
+        count = override.get("accelerator_count") or compute.accelerator_count
+        wish = HardwareWish(
+            hardware=override.get("hardware", compute.hardware),
+            gpu_type=override.get("gpu_type", compute.gpu_type),
+            count=count or self.config.compute.accelerator_count,
+            default_machine=self.config.compute.machine_type,
+            machine_type=override.get("machine_type", own.machine_type if own else None),
+            spot=override.get("spot", False),
+        )
+        return choose_hardware(self.reader, f"overrides.{compute.family}", wish, self.knowledge.catalogue)
+
+    def job(self, key: ids.JobKey, models: tuple[str, ...], hardware: Hardware, sizing: PoolPlan) -> JobPlan:
+        """Return the plan of a family's job on a VM."""
         on_gpu = hardware.gpu_type is not None
-        return vm_plan(
+        plan = vm_plan(
             settings=self.settings,
             request=self.request,
             hardware=hardware,
@@ -105,42 +113,40 @@ class _Planner:
             key=key,
             catalogue=self.knowledge.catalogue,
         )
-
-    def _hardware(self, family: str) -> Hardware | None:
-        """Lay the message's override over the family's compute."""
-        path = f"overrides.{family}"
-        catalogue = self.knowledge.catalogue
-        compute = resolve_family_compute(self.config.compute, self.config.python_runtime, family, catalogue)
-        override = self.reader.fields(self.request.overrides.get(family, {}), path, _OVERRIDE)
-        hardware = override.get("hardware", compute.hardware)
-        self._check_override(path, override, hardware)
-        count = override.get("accelerator_count") or compute.accelerator_count
-        wish = HardwareWish(
-            hardware=hardware,
-            gpu_type=override.get("gpu_type", compute.gpu_type),
-            count=count or self.config.compute.accelerator_count,
-            default_machine=self.config.compute.machine_type,
-            machine_type=override.get("machine_type", self._own_machine(family)),
-            spot=override.get("spot", False),
+        limit = self.config.data.series_limit
+        return replace(
+            plan,
+            models=models,
+            slot_cores=sizing.slot.cores,
+            slots=sizing.slots_per_unit,
+            package_uri=self.staged.package_uri,
+            config_uri=self.staged.config_uri,
+            entrypoint=self.staged.entrypoint,
+            driver_args=driver_args(self.staged.config_uri, self.settings, models, hardware=hardware.kind),
+            source_table=self.config.data.source_table,
+            expected_cells=limit * len(models) if limit else None,
+            resource_plan=sizing.to_json(),
         )
-        return choose_hardware(self.reader, path, wish, catalogue)
 
-    def _own_machine(self, family: str) -> str | None:
-        own = self.config.compute.families.get(family)
-        return own.machine_type if own else None
+    def sizing_of(
+        self, family: str, models: tuple[str, ...], hardware: Hardware, *, runtime: str, workers: int = 1
+    ) -> PoolPlan:
+        """Size the machines of a job that has a fixed number of them."""
+        unit = unit_of(hardware.machine_type, hardware.accelerators, self.knowledge.catalogue)
+        wish = SlotWish(unit=unit, gpu_type=hardware.gpu_type, gpu_fraction=self.config.compute.gpu_fraction)
+        return plan_pool(
+            runtime=runtime,
+            slots=[slot_of(family, wish, self.knowledge)],
+            unit=unit,
+            n_cells=self.series * len(models),
+            workers=workers,
+            target_cells_per_slot=self.config.compute.ray_target_cells_per_slot,
+        )
 
-    def _check_override(self, path: str, override: Mapping[str, Any], hardware: str) -> None:
-        for name in _GPU_ONLY:
-            if name in override and hardware == "cpu":
-                remedy = 'leave it out, or add "hardware": "gpu"'
-                self.reader.fault(f"{path}.{name}", "the job's hardware is cpu", remedy)
-        for name in _GKE_ONLY:
-            if name in override:
-                self.reader.fault(f"{path}.{name}", "only for gke, the job runs on gce", "leave it out")
-        workers = override.get("workers", 1)
-        if workers > 1:
-            problem = f"{workers} workers: gce is single-VM execution only"
-            self.reader.fault(f"{path}.workers", problem, "leave it out")
+    @property
+    def series(self) -> int:
+        """The number of series that a plan counts with: the series limit, else the parallelism."""
+        return self.config.data.series_limit or self.config.compute.max_parallelism
 
 
 def plan_run(
@@ -162,24 +168,46 @@ def plan_run(
     check_served(reader, config, request, models)
     check_deployment(reader, settings)
     run_id = run_id_of(config)
-    planner = _Planner(
+    shared = Shared(
         reader=reader,
         config=config,
         request=request,
         settings=settings,
-        staged=_staged(reader, request, settings, run_id),
+        staged=staged(reader, request, settings, run_id),
         placements=placements,
         walk=walk,
         run_id=run_id,
         knowledge=knowledge or Knowledge(),
     )
     plans = {
-        family: planner.plan(family, models_of(models, family), (attempts or {}).get(family, 1))
+        family: _on_vm(shared, family, models_of(models, family), (attempts or {}).get(family, 1))
         for family in pool_families(models)
         if family in PYTHON_FAMILIES
     }
     reader.finish()
     return {family: plan for family, plan in plans.items() if plan is not None}
+
+
+def _on_vm(shared: Shared, family: str, models: tuple[str, ...], attempt: int) -> JobPlan | None:
+    """Return one family's job; None, with a fault, where no machine fits."""
+    compute = shared.compute_of(family)
+    override = shared.override_of(compute)
+    _check_single(shared.reader, f"overrides.{family}", override)
+    hardware = shared.hardware_of(compute, override)
+    if hardware is None:
+        return None
+    key = ids.JobKey(run_id=shared.run_id, family=family, attempt=attempt)
+    return shared.job(key, models, hardware, shared.sizing_of(family, models, hardware, runtime="gce"))
+
+
+def _check_single(reader: FieldReader, path: str, override: Mapping[str, Any]) -> None:
+    for name in _GKE_ONLY:
+        if name in override:
+            reader.fault(f"{path}.{name}", "only for gke, the job runs on gce", "leave it out")
+    workers = override.get("workers", 1)
+    if workers > 1:
+        problem = f"{workers} workers: gce is single-VM execution only"
+        reader.fault(f"{path}.workers", problem, "leave it out")
 
 
 def driver_args(
@@ -204,7 +232,8 @@ def driver_args(
     return tuple(word for flag_name, value in named.items() if value for word in (flag_name, value))
 
 
-def _staged(reader: FieldReader, request: SubmitRequest, settings: Settings, run_id: str) -> _Staged:
+def staged(reader: FieldReader, request: SubmitRequest, settings: Settings, run_id: str) -> Staged:
+    """Return what the workers are started from; faults what neither the message nor a setting names."""
     image = request.image or settings.container_image
     if not image:
         reader.fault("image", "is missing", "send `image`, or set SF_CONTAINER_IMAGE")
@@ -213,26 +242,9 @@ def _staged(reader: FieldReader, request: SubmitRequest, settings: Settings, run
         problem = f"{shown(package_uri)} is not a gs:// URI" if package_uri else "is missing"
         remedy = "run `runtender stage DIR` and send its URI as `package_uri`, or set SF_PACKAGE_URI"
         reader.fault("package_uri", problem, remedy)
-    return _Staged(
+    return Staged(
         image=image,
         package_uri=package_uri,
         entrypoint=request.entrypoint or settings.entrypoint,
         config_uri=ids.config_uri(settings.code_bucket, run_id),
-    )
-
-
-def _pool(
-    config: RunConfig, family: str, models: tuple[str, ...], hardware: Hardware, knowledge: Knowledge
-) -> PoolPlan:
-    """Size the job's one VM; the cells are counted from the series limit, else from the parallelism."""
-    unit = unit_of(hardware.machine_type, hardware.accelerators, knowledge.catalogue)
-    fraction = config.compute.gpu_fraction
-    basis = config.data.series_limit or config.compute.max_parallelism
-    return plan_pool(
-        runtime="gce",
-        slots=[assumed_slot(family, unit, gpu_type=hardware.gpu_type, gpu_fraction=fraction)],
-        unit=unit,
-        n_cells=basis * len(models),
-        workers=1,
-        target_cells_per_slot=config.compute.ray_target_cells_per_slot,
     )

@@ -9,6 +9,8 @@ from runtender.forecast.validation import FieldReader, shown
 from runtender.model import SubmitRequest
 
 ENSEMBLE = "ensemble"
+GKE_RUNTIMES = ("gke", "ray")
+"""Runtimes that are planned for Kubernetes; Ray only with `ray_mode` gke."""
 
 _FOREIGN_PLATFORM = {"native": "BigQuery", "automl": "Vertex AI"}
 
@@ -38,9 +40,13 @@ def select_models(reader: FieldReader, config: RunConfig, request: SubmitRequest
 
 
 def check_served(
-    reader: FieldReader, config: RunConfig, request: SubmitRequest, selected: tuple[str, ...]
+    reader: FieldReader,
+    config: RunConfig,
+    request: SubmitRequest,
+    selected: tuple[str, ...],
+    served: tuple[str, ...] = SERVED_RUNTIMES,
 ) -> None:
-    """Fault what this plane does not run, by name and reason; a subset without it is welcome."""
+    """Fault what is not on one of the `served` runtimes, by name and reason; a subset without it is welcome."""
     for family in pool_families(selected):
         platform = _FOREIGN_PLATFORM.get(family)
         if platform:
@@ -50,19 +56,24 @@ def check_served(
                 "models", f"{names} ({family}) run on {platform}, which this plane does not serve", remedy
             )
         else:
-            _check_runtime(reader, config, family)
+            _check_runtime(reader, config, family, served)
     asked_for_part = bool(request.families or request.models)
     if config.ensemble_enabled and (ENSEMBLE in request.families or not asked_for_part):
         remedy = "disable it, or send `families` without it"
         reader.fault("ensemble.enabled", "this plane does not serve ensembles", remedy)
 
 
-def _check_runtime(reader: FieldReader, config: RunConfig, family: str) -> None:
+def runtime_of(config: RunConfig, family: str) -> str:
+    """Return the runtime that a family is to run on."""
+    return config.compute.families.get(family, FamilyOverride()).runtime or config.python_runtime
+
+
+def _check_runtime(reader: FieldReader, config: RunConfig, family: str, served: tuple[str, ...]) -> None:
     own = config.compute.families.get(family, FamilyOverride()).runtime
-    runtime = own or config.python_runtime
-    if runtime in SERVED_RUNTIMES:
+    runtime = runtime_of(config, family)
+    if runtime in served:
         return
     field = f"compute.families.{family}.runtime" if own else "python_runtime"
-    served = " or ".join(shown(name) for name in SERVED_RUNTIMES)
+    choices = " or ".join(shown(name) for name in served)
     by_default = " (the default where none is written)" if runtime == DEFAULT_RUNTIME and not own else ""
-    reader.fault(field, f"{shown(runtime)}{by_default} is not a runtime of this plane", f"write {served}")
+    reader.fault(field, f"{shown(runtime)}{by_default} is not a runtime of this plane", f"write {choices}")

@@ -7,12 +7,14 @@ is which. All functions are pure; memory is in bytes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor
 from typing import Any
 
 from runtender.forecast import machines
 from runtender.forecast.catalogue import Catalogue
+from runtender.forecast.knowledge import Knowledge
+from runtender.forecast.profiles import NOTHING_MEASURED
 
 AUTO_GPU_FRACTION = 0.5
 THREAD_VARIABLES = (
@@ -45,6 +47,11 @@ class Unit:
     def schedulable_memory(self) -> int | None:
         """Memory for cells: 70 %, the rest is the system's and shared memory's."""
         return None if self.memory_bytes is None else self.memory_bytes * 7 // 10
+
+    @property
+    def largest_slot_memory(self) -> int | None:
+        """Memory that a single cell may have: 85 % of what there is for cells."""
+        return None if self.schedulable_memory is None else self.schedulable_memory * 85 // 100
 
     @property
     def shared_memory_bytes(self) -> int:
@@ -176,21 +183,55 @@ def unit_of(machine_type: str, accelerators: int, catalogue: Catalogue = machine
     )
 
 
-def assumed_slot(family: str, unit: Unit, *, gpu_type: str | None, gpu_fraction: float | None) -> Slot:
-    """Return the slot of a family that was never measured: one core, unknown memory, its share of a GPU.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SlotWish:
+    """Where a slot is to fit in, and the share of a GPU that is configured for it (None: the automatic one)."""
 
-    `gpu_fraction` is the configured share of a device, None for the automatic one; without a GPU there is
-    none.
+    unit: Unit
+    gpu_type: str | None = None
+    gpu_fraction: float | None = None
+
+
+def slot_of(family: str, wish: SlotWish, knowledge: Knowledge) -> Slot:
+    """Return the slot of a family: what was measured of its cells, and on every other axis an assumption.
+
+    Assumed are one core, unknown memory and the configured share of a GPU. A need that no machine of this type can meet
+    is cut to what one can, with a note.
     """
-    if not unit.accelerators or gpu_type is None:
-        return Slot(family=family, assumed=(_CORES, _MEMORY))
-    fraction = AUTO_GPU_FRACTION if gpu_fraction is None else gpu_fraction
-    return Slot(
+    unit, measured = wish.unit, knowledge.profiles.get(family, NOTHING_MEASURED)
+    cores, cores_note = _cut(_CORES, measured.cores, unit.schedulable_cores)
+    memory, memory_note = _cut(_MEMORY, measured.memory_bytes, unit.largest_slot_memory)
+    axes = {_CORES: cores, _MEMORY: memory}
+    slot = Slot(
         family=family,
-        gpu_fraction=min(1.0, max(least_gpu_fraction(unit), fraction)),
-        device_bytes=machines.device_bytes(gpu_type),
-        assumed=(_CORES, _MEMORY, _DEVICE),
+        cores=cores or 1,
+        memory_bytes=memory,
+        measured=tuple(axis for axis, value in axes.items() if value is not None),
+        assumed=tuple(axis for axis, value in axes.items() if value is None),
+        notes=tuple(note for note in (cores_note, memory_note) if note),
     )
+    if not unit.accelerators or wish.gpu_type is None:
+        return slot
+    return _on_gpu(
+        slot, wish, measured.device_bytes, machines.device_bytes(wish.gpu_type, knowledge.catalogue)
+    )
+
+
+def _on_gpu(slot: Slot, wish: SlotWish, used_bytes: int | None, device_bytes: int) -> Slot:
+    if used_bytes is None:
+        fraction = AUTO_GPU_FRACTION if wish.gpu_fraction is None else wish.gpu_fraction
+        slot = replace(slot, assumed=(*slot.assumed, _DEVICE))
+    else:
+        fraction = used_bytes / device_bytes
+        slot = replace(slot, measured=(*slot.measured, _DEVICE))
+    share = min(1.0, max(least_gpu_fraction(wish.unit), fraction))
+    return replace(slot, gpu_fraction=share, device_bytes=device_bytes)
+
+
+def _cut(axis: str, value: int | None, most: int | None) -> tuple[int | None, str]:
+    if value is None or most is None or value <= most:
+        return value, ""
+    return most, f"{axis}: {value} measured, {most} is the most that one cell can have on this machine"
 
 
 def least_gpu_fraction(unit: Unit) -> float:
@@ -242,6 +283,27 @@ def plan_pool(
     *, runtime: str, slots: Sequence[Slot], unit: Unit, n_cells: int, workers: int, target_cells_per_slot: int
 ) -> PoolPlan:
     """Size a pool of a fixed number of workers (a VM, or the pods of an Indexed Job)."""
+    fixed = max(1, workers)
+    return plan_range(
+        runtime=runtime,
+        slots=slots,
+        unit=unit,
+        n_cells=n_cells,
+        bounds=(fixed, fixed),
+        target_cells_per_slot=target_cells_per_slot,
+    )
+
+
+def plan_range(
+    *,
+    runtime: str,
+    slots: Sequence[Slot],
+    unit: Unit,
+    n_cells: int,
+    bounds: tuple[int, int],
+    target_cells_per_slot: int,
+) -> PoolPlan:
+    """Size a pool whose number of machines follows from its cells, within `bounds` (least and most)."""
     slot = merge_slots(slots)
     return PoolPlan(
         runtime=runtime,
@@ -250,8 +312,8 @@ def plan_pool(
         slot=slot,
         unit=unit,
         density=density_of(slot, unit),
-        min_units=max(1, workers),
-        max_units=max(1, workers),
+        min_units=bounds[0],
+        max_units=bounds[1],
         target_cells_per_slot=target_cells_per_slot,
     )
 

@@ -7,19 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtender.forecast.catalogue import GIB
+from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.sizing import (
     Slot,
+    SlotWish,
     Unit,
-    assumed_slot,
     density_of,
     least_gpu_fraction,
     merge_slots,
     plan_pool,
+    slot_of,
     thread_caps,
     unit_of,
 )
 
 N1_STANDARD_8 = unit_of("n1-standard-8", 0)
+
+
+def assumed_slot(family, unit, *, gpu_type, gpu_fraction):
+    return slot_of(family, SlotWish(unit=unit, gpu_type=gpu_type, gpu_fraction=gpu_fraction), Knowledge())
 
 
 def a_pool(**fields):

@@ -8,10 +8,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
+from runtender.forecast.canonical import run_id_of
+from runtender.forecast.config import parse_config
+from runtender.forecast.gke_run import plan_gke_run
 from runtender.ids import gce_instance_id, job_key, key_digest, nonce, request_uuid
 from runtender.model import (
     Deadlines,
@@ -22,13 +26,25 @@ from runtender.model import (
     ResourceKind,
     ResourceState,
     SubmitKind,
+    SubmitRequest,
+    WalkPolicy,
 )
+from runtender.runtimes.kube import Bearing
 from runtender.settings import Settings
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 RUN_ID = "demand-0123456789ab"
 KEY = job_key(RUN_ID, "statistical", 1)
 SUBNET = "projects/p/regions/us-central1/subnetworks/workers"
+KUBERNETES_PLANE = {
+    "SF_PROJECT_ID": "p",
+    "SF_CODE_BUCKET": "code",
+    "SF_WAREHOUSE_URI": "gs://wh/warehouse",
+    "SF_COMPUTE_SA": "worker@p.iam.gserviceaccount.com",
+    "SF_SUBNETWORK_URI": SUBNET,
+    "SF_CONTAINER_IMAGE": "us-docker.pkg.dev/p/repo/worker:1",
+    "SF_PACKAGE_URI": "gs://code/runs/worker.zip",
+}
 
 
 def make_plan(**changes: Any) -> JobPlan:
@@ -162,3 +178,37 @@ def _faults(value: Any, schema: Mapping[str, Any], path: str) -> list[str]:
 def _member_faults(key: str, item: Any, schema: Mapping[str, Any], path: str) -> list[str]:
     member = schema.get("properties", {}).get(key, schema.get("additionalProperties"))
     return [f"{path}: unknown name"] if member is None else _faults(item, member, path)
+
+
+@pytest.fixture
+def on_kubernetes() -> Callable[..., Bearing]:
+    """Return a builder of one try on Kubernetes: `compute` and `request` as in a config and a message."""
+
+    def build(
+        *,
+        models: tuple[str, ...] = ("theta", "autoets"),
+        variables: Mapping[str, str] = MappingProxyType({}),
+        overrides: Mapping[str, Any] = MappingProxyType({}),
+        runtime: str = "gke",
+        **compute: Any,
+    ) -> Bearing:
+        plane = Settings.from_env({**KUBERNETES_PLANE, **variables})
+        config = parse_config(
+            {
+                "run_name": "demand",
+                "data": {"source_table": "gs://panels/p.csv"},
+                "models": list(models),
+                "python_runtime": runtime,
+                "compute": compute,
+            }
+        )
+        request = SubmitRequest(request_id="r", published_at=NOW, overrides=overrides)
+        place = Placement(region="us-central1", zone="us-central1-b", subnetwork_uri=SUBNET)
+        plans = plan_gke_run(config, request, plane, placements=(place,), walk=WalkPolicy())
+        ((family, plan),) = plans.items()
+        key = job_key(run_id_of(config), family, 1)
+        job = replace(make_job(), job_key=key, key=key_digest(key), run_id=run_id_of(config), family=family)
+        row = make_row(kind=ResourceKind.JOB, name=plan.job.name, nonce=nonce(key, 0, 0), placement=0)
+        return Bearing(plan=plan, job=replace(job, runtime="gke", plan=plan.job), row=row, settings=plane)
+
+    return build

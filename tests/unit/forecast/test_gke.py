@@ -1,0 +1,143 @@
+"""The planner on Kubernetes: modes, clusters, workers, and what a region's quota must have."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtender.capacity.candidates import built_in_regions, cluster_candidates
+from runtender.errors import Rejected
+from runtender.forecast.gke import quota_demand
+from runtender.forecast.gke_run import plan_gke_run
+from runtender.forecast.sizing import Slot, plan_pool, unit_of
+from runtender.model import WalkPolicy
+
+L4 = {"use_gpu": True, "gpu_type": "L4"}
+
+
+@pytest.fixture
+def plan(a_config, a_request, a_plane, zones):
+    def build(*, request=None, variables=None, **config):
+        return plan_gke_run(
+            a_config(**{"python_runtime": "gke", **config}),
+            a_request(**(request or {})),
+            a_plane(**(variables or {})),
+            placements=zones,
+            walk=WalkPolicy(),
+        )
+
+    return build
+
+
+@pytest.fixture
+def faults(plan):
+    def build(**arguments):
+        with pytest.raises(Rejected) as rejected:
+            plan(**arguments)
+        return {fault.field for fault in rejected.value.faults}
+
+    return build
+
+
+@pytest.mark.parametrize("mode", [pytest.param("batch", id="acceptance-D13")])
+def test_only_two_modes_are_known(faults, mode):
+    assert faults(request={"overrides": {"statistical": {"gke_mode": mode}}}) == {
+        "overrides.statistical.gke_mode"
+    }
+
+
+@pytest.mark.parametrize("regions", [pytest.param(("us-central1", "us-east1"), id="acceptance-D15")])
+def test_named_regions_are_tried_in_their_order(regions):
+    places = cluster_candidates("us-central1", "s", built_in_regions(), regions)
+    assert {place.region for place in places} == set(regions)
+    assert (places[0].region, places[0].subnetwork_uri, places[-1].subnetwork_uri) == ("us-central1", "s", "")
+
+
+def test_a_region_nobody_knows_is_tried_in_its_zone_a():
+    (place,) = cluster_candidates("us-central1", "s", built_in_regions(), ["europe-west4"])
+    assert place.zone == "europe-west4-a"
+
+
+@pytest.mark.parametrize("units", [pytest.param(2, id="acceptance-D12")])
+def test_a_pool_takes_cores_and_gpus_of_the_quota(units):
+    sizing = plan_pool(
+        runtime="gke",
+        slots=[Slot(family="deep_learning")],
+        unit=unit_of("g2-standard-8", 1),
+        n_cells=10,
+        workers=units,
+        target_cells_per_slot=8,
+    )
+    assert quota_demand(sizing, "L4", units) == {"cpus": 16, "nvidia_l4_gpus": 2}
+
+
+@pytest.mark.parametrize(
+    ("config", "request_fields", "variables", "cluster"),
+    [
+        pytest.param({}, {}, {"SF_GKE_CLUSTER": "c1"}, "c1", id="settings"),
+        pytest.param(
+            {"compute": {"gke_cluster_name": "c2"}}, {}, {"SF_GKE_CLUSTER": "c1"}, "c2", id="config"
+        ),
+        pytest.param(
+            {"compute": {"gke_cluster_name": "c2"}},
+            {"overrides": {"statistical": {"cluster_name": "c3"}}},
+            {},
+            "c3",
+            id="message",
+        ),
+        pytest.param(
+            {"compute": {"gke_mode": "ray", "ray_cluster_name": "c4"}},
+            {},
+            {},
+            "c4",
+            id="Ray's name in mode ray",
+        ),
+    ],
+)
+def test_a_cluster_that_somebody_named_stands(plan, config, request_fields, variables, cluster):
+    planned = plan(request=request_fields, variables=variables, **config)["statistical"]
+    assert (planned.cluster_name, planned.ephemeral_cluster, planned.pools) == (cluster, False, ())
+
+
+def test_rays_cluster_name_means_nothing_to_an_indexed_job(plan):
+    assert plan(compute={"ray_cluster_name": "c4"})["statistical"].ephemeral_cluster
+
+
+def test_workers_that_could_have_nothing_to_do_are_not_made(plan):
+    data = {"source_table": "gs://panels/p.csv", "series_limit": 3}
+    planned = plan(data=data, compute={"workers": 8})["statistical"]
+    assert (planned.requested_workers, planned.job.worker_count) == (8, 3)
+
+
+def test_ray_on_gke_is_the_same_as_gke_in_mode_ray(plan):
+    by_ray = plan(python_runtime="ray", compute={"ray_mode": "gke"})["statistical"]
+    by_gke = plan(compute={"gke_mode": "ray"})["statistical"]
+    assert (by_ray.gke_mode, by_ray.job.runtime) == (by_gke.gke_mode, by_gke.job.runtime) == ("ray", "gke")
+
+
+def test_ray_on_vertex_is_refused_by_name(faults):
+    assert faults(python_runtime="ray") == {"compute.ray_mode"}
+
+
+def test_a_ray_job_is_planned_on_the_machines_of_its_pool(plan):
+    planned = plan(models=["tide"], compute={**L4, "gke_mode": "ray"})["deep_learning"]
+    assert planned.ray is not None
+    assert planned.ray.gpu is not None
+    assert planned.job.machine_type == planned.ray.gpu.machine_type == "g2-standard-8"
+
+
+def test_a_machine_that_cannot_carry_the_gpu_is_refused(faults):
+    compute = {**L4, "gke_mode": "ray", "ray_gpu_machine_type": "n1-standard-16"}
+    assert faults(models=["tide"], compute=compute) == {"overrides.deep_learning"}
+
+
+def test_the_telemetry_of_a_plan_has_the_specified_keys_and_no_identity(plan):
+    document = plan()["statistical"].to_json()
+    assert "service_account" not in document
+    assert document["ray_cluster_plan"] is None
+    assert document["job_name"] == plan()["statistical"].job.name
+
+
+def test_all_families_are_planned_under_names_of_their_own(plan):
+    plans = plan(models=["theta", "xgboost", "tide"], compute=L4)
+    assert list(plans) == ["statistical", "ml", "deep_learning"]
+    assert len({planned.cluster_name for planned in plans.values()}) == 3
