@@ -28,6 +28,25 @@ def test_down_without_a_local_cloud_changes_nothing(runtender):
     assert json.loads(result.stdout)["stopped"] is False
 
 
+def test_down_said_twice_does_not_reach_for_the_cloud_of_a_folder_above(
+    runtender, home, local_variables, tmp_path, monkeypatch
+):
+    # A number that no process has: nothing is hit if this ever fails.
+    home.write_state({"environment": dict(local_variables), "supervisor": 2**22 + 1})
+    below = tmp_path / "below"
+    (below / ".runtender").mkdir(parents=True)
+    monkeypatch.chdir(below)
+    result = runtender("local", "down", "--format", "json")
+
+    assert json.loads(result.stdout) == {
+        "running": False,
+        "folder": str(below),
+        "stopped": False,
+        "processes_left": 0,
+    }
+    assert home.read_state() is not None
+
+
 def test_env_without_a_local_cloud_is_an_error(runtender):
     result = runtender("local", "env")
 

@@ -99,7 +99,7 @@ def test_every_verb_works_on_a_cloud_that_is_up_and_nothing_outlives_it(
     assert {run["run_id"] for run in listed["runs"]} == {run_id, endless}
 
     down = answered(runtender("local", "down", "--format", "json"))
-    assert down == {"running": False, "stopped": True, "processes_left": 0}
+    assert down == {"running": False, "folder": str(tmp_path), "stopped": True, "processes_left": 0}
     assert processes_of(tmp_path) == []
 
 

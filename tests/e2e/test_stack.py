@@ -78,7 +78,7 @@ def test_a_cloud_that_is_up_answers_by_name_and_one_that_is_down_leaves_nothing(
     assert status["processes"] >= 4, "supervisor, functions, machine, task"
 
     down = json.loads(runtender("local", "down", "--format", "json").stdout)
-    assert down == {"running": False, "stopped": True, "processes_left": 0}
+    assert down == {"running": False, "folder": str(tmp_path), "stopped": True, "processes_left": 0}
     assert processes_of(tmp_path) == []
     assert {path.name for path in (tmp_path / ".runtender").iterdir()} == {".gitignore", "lock", "logs"}
     assert runtender("local", "status").returncode == 1

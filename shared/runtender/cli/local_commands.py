@@ -19,7 +19,7 @@ from runtender.cli.exits import Exit, Failure, exit_for, input_faults, interrupt
 from runtender.cli.output import Format, emit, facts, note, table, with_format
 from runtender.cli.staging import build_package, upload_package
 from runtender.cli.wait import follow_run
-from runtender.client.local_cloud import cloud_folder
+from runtender.client.local_cloud import cloud_folder, home_folder
 from runtender.ports import Objects
 
 _time_scale = click.option(
@@ -68,10 +68,12 @@ def up(chosen: Format, time_scale: float | None, scenario: str | None, backend: 
 @local.command()
 @with_format
 def down(chosen: Format) -> None:
-    """Stop the local cloud, and everything that runs in it."""
+    """Stop the local cloud of this folder, or of the nearest above that ever had one, and all that runs in it."""
     with _local_extra():
         from runtender.local import stack  # noqa: PLC0415 - see the module's first lines
-    _show(chosen, stack.down(_folder()))
+    here = Path.cwd()
+    # Said twice it must not go on to the cloud of a folder further up.
+    _show(chosen, stack.down(home_folder(here) or here))
 
 
 @local.command()

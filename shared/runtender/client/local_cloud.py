@@ -12,7 +12,8 @@ from pathlib import Path
 
 from runtender.client.errors import ClientError
 
-_STATE_FILE = Path(".runtender") / "local.json"
+_HOME = Path(".runtender")
+_STATE_FILE = _HOME / "local.json"
 
 # The file may belong to a folder that somebody else wrote: it may point our clients at a local cloud, nothing else.
 _PREFIX = "SF_"
@@ -24,6 +25,11 @@ _NO_PROXY = "no_grpc_proxy"
 def cloud_folder(start: Path) -> Path | None:
     """Return `start` or the nearest folder above it in which a local cloud was started."""
     return next((folder for folder in (start, *start.parents) if (folder / _STATE_FILE).is_file()), None)
+
+
+def home_folder(start: Path) -> Path | None:
+    """Return `start` or the nearest folder above it that has, or had, a local cloud of its own."""
+    return next((folder for folder in (start, *start.parents) if (folder / _HOME).is_dir()), None)
 
 
 def cloud_environment(folder: Path) -> Mapping[str, str] | None:

@@ -89,7 +89,12 @@ def down(folder: Path) -> Mapping[str, Any]:
             home.clear()
     else:
         left = processes_of(home.data)
-    return {"running": False, "stopped": state is not None, "processes_left": len(left)}
+    return {
+        "running": False,
+        "folder": str(home.folder),
+        "stopped": state is not None,
+        "processes_left": len(left),
+    }
 
 
 def status(folder: Path) -> Mapping[str, Any]:
