@@ -117,6 +117,11 @@ _ERRORS = {
         1,
         "error: jobs: may not be read; ask for roles/datastore.viewer",
     ),
+    "read-only": (
+        OSError(30, "Read-only file system", "/srv/x"),
+        1,
+        "error: /srv/x: Read-only file system",
+    ),
     "interrupted": (KeyboardInterrupt(), 130, ""),
 }
 

@@ -30,6 +30,13 @@ class Program(click.Group):
             return super().invoke(ctx)
         except RuntenderError as error:
             raise Failure(str(error)) from error
+        except BrokenPipeError:
+            # click's own: whoever read our output has had enough.
+            raise
+        except OSError as error:
+            # The machine's refusal: a full disk, a folder that is read-only or was removed under us.
+            problem = error.strerror or str(error)
+            raise Failure(f"{error.filename}: {problem}" if error.filename else problem) from error
         except KeyboardInterrupt:
             ctx.exit(Exit.INTERRUPTED)
 
