@@ -276,8 +276,8 @@ def script(
 ) -> Callable[..., str]:
     """Return a renderer: the script of a VM whose container runs a line of bash."""
 
-    def render(line: str, *, self_delete: bool = True, **plan: Any) -> str:
-        fast = replace(settings, time_scale=SCALE, guest_self_delete=self_delete)
+    def render(line: str, *, self_delete: bool = True, scale: float = SCALE, **plan: Any) -> str:
+        fast = replace(settings, time_scale=scale, guest_self_delete=self_delete)
         return startup_script(a_task("bash", "-c", line, **plan), a_row(), fast)
 
     return render
