@@ -366,7 +366,8 @@ class Walk:
 
     `order` lists the plan's placements by index in the order of this pass, `next` is the position in it, `passes` counts
     full passes done, `attempts` the placements that failed. No create is sent before `resume_at`. `preflight` has what the
-    newest look at quota said of each region, `quota_waits` counts the passes that it let nobody begin.
+    newest look at quota said of each region, `quota_waits` counts the passes that it let nobody begin. `queued`: `resume_at`
+    is the job's turn among others, kept to the moment.
     """
 
     passes: int = 0
@@ -380,6 +381,7 @@ class Walk:
     api_waits: int = 0
     preflight: tuple[Json, ...] = ()
     quota_waits: int = 0
+    queued: bool = False
 
     def blocked_at(self, now: datetime) -> tuple[Block, ...]:
         """Return the blocks that still hold."""

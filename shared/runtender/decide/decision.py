@@ -16,6 +16,7 @@ class Context:
     """The circumstances of one step: the moment, who asks (`token`), of which plane, chance in [0, 1).
 
     `thorough` is false when only an event's own subject need be read; a due job or a suspicious fleet list makes it true.
+    `creates_from` is set when no create may be sent now: the job's turn to come again.
     """
 
     now: datetime
@@ -24,6 +25,7 @@ class Context:
     jitter: float = 0.0
     timing: Timing = Timing()
     thorough: bool = True
+    creates_from: datetime | None = None
 
     def is_held(self, row: Resource) -> bool:
         """True while some invocation holds the row: no other may make the next call on it."""

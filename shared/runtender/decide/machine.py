@@ -166,6 +166,8 @@ def _intended(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Contex
         gone = job.with_row(replace(row, state=ResourceState.GONE, token=None, until=None))
         return place(gone, ctx)
     if ctx.now - row.since < ctx.timing.resend_within and not pair.terminal_stored:
+        if ctx.creates_from is not None:
+            return Decision(job=job.with_row(replace(row, token=None, until=ctx.creates_from)))
         held = replace(row, token=ctx.token, until=ctx.now + ctx.timing.hold, sent_at=ctx.now)
         return Decision(job=job.with_row(held), effects=(SendCreate(row.nonce),))
     return _disarm(job, row, pair, _UNANSWERED, ctx)

@@ -87,8 +87,10 @@ def _begin_pass(job: Job, ctx: Context, found: Preflight) -> Decision:
 
 def _go_on(job: Job, ctx: Context) -> Decision:
     walk = _skip_blocked(job, ctx)
+    if walk.next < len(walk.order) and ctx.creates_from is not None:
+        return Decision(job=replace(job, walk=replace(walk, resume_at=ctx.creates_from, queued=True)))
     if walk.next < len(walk.order):
-        return _intend(replace(job, walk=walk), ctx)
+        return _intend(replace(job, walk=replace(walk, queued=False)), ctx)
     return _end_of_pass(replace(job, walk=walk), ctx)
 
 

@@ -28,6 +28,7 @@ from runtender.decide import (
     record_delete,
 )
 from runtender.engine.announce import announce, is_to_be_announced
+from runtender.engine.budget import Budget
 from runtender.engine.observe import Observer
 from runtender.engine.plane import Plane
 from runtender.engine.saving import Header, Loaded, Saver
@@ -65,6 +66,7 @@ class Engine:
     def __init__(self, plane: Plane, *, spread: Spread = side_by_side) -> None:
         self._plane = plane
         self._observer = Observer(plane)
+        self._budget = Budget(plane)
         self._spread = spread
 
     def step(self, job_key: str, *, thorough: bool = False, wait: timedelta = timedelta()) -> Job | None:
@@ -80,7 +82,8 @@ class Engine:
             _LOG.warning("no such job", extra={"job_key": job_key})
             return None
         with about(job_key=job_key, run_id=loaded.job.run_id):
-            return _Step(self._plane, self._observer, saver, loaded, thorough=thorough, wait=wait).run()
+            parts = (self._plane, self._observer, self._budget, saver)
+            return _Step(*parts, loaded, thorough=thorough, wait=wait).run()
 
     def step_all(
         self, job_keys: Iterable[str], *, thorough: bool = False, wait: timedelta = timedelta()
@@ -107,6 +110,7 @@ class _Step:
         self,
         plane: Plane,
         observer: Observer,
+        budget: Budget,
         saver: Saver,
         loaded: Loaded,
         *,
@@ -115,6 +119,7 @@ class _Step:
     ) -> None:
         self._plane = plane
         self._observer = observer
+        self._budget = budget
         self._saver = saver
         self._loaded = loaded
         self._thorough = thorough
@@ -138,6 +143,10 @@ class _Step:
         if decision.tombstones:
             seen = self._write_tombstones(before, decision.tombstones, seen)
             decision = decide(before, seen, ctx)
+        if any(isinstance(effect, SendCreate) for effect in decision.effects):
+            again = self._budget.draw(before)
+            if again is not None:
+                decision = decide(before, seen, replace(ctx, creates_from=again))
         try:
             self._save(before, decision)
         except Conflict:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from runtender.engine.fleet import read_fleet, suspects, sweep
 from runtender.engine.plane import Plane
 from runtender.engine.step import Engine
 
 _DUE_AT_ONCE = 100
+_FEW = 8
 
 
 class Watchdog:
@@ -41,7 +44,10 @@ class Watchdog:
             due = self._plane.store.due(clock.now(), _DUE_AT_ONCE)
             fresh = [key for key in due if key not in looked]
             looked.update(fresh)
-            # Each job may wait for its operation as long as the tick lasts, but not longer than a handler may.
-            self._engine.step_all(fresh, wait=min(timing.provision_wait, end - clock.now()))
+            # A few jobs may wait for their operations as long as the tick lasts, but not longer than a handler may. Many
+            # may not: the last of them would not be looked at for minutes.
+            few = len(fresh) <= _FEW
+            patience = min(timing.provision_wait, end - clock.now()) if few else timedelta()
+            self._engine.step_all(fresh, wait=patience)
             if not fresh or len(due) < _DUE_AT_ONCE:
                 break

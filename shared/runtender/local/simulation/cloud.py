@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -9,6 +10,7 @@ from random import Random
 
 import requests
 
+from runtender.engine.budget import COUNTERS
 from runtender.local.compute.agenda import Agenda
 from runtender.local.compute.events import Booted, Event
 from runtender.local.compute.instances import Instance
@@ -166,6 +168,15 @@ class Cloud:
     def summary(self, job: Job, nonce: str) -> bytes | None:
         bucket, _, folder = job.plan.cells_uri.removeprefix("gs://").partition("/")
         return self.read_object(bucket, f"{folder}/{nonce}/{summary_object(0)}")
+
+    def creates_granted(self) -> int:
+        """Count the creates that the minutes' counters had room for."""
+        counters = self.documents.find("budget", limit=sys.maxsize)
+        return sum(min(found.data.get("n", 0), self._share(found.path)) for found in counters)
+
+    def _share(self, path: str) -> int:
+        whole, rest = divmod(self.settings.api_budget, COUNTERS)
+        return whole + (int(path.rpartition("-")[2]) < rest)
 
     # --- what a test or a story does to it
 

@@ -41,6 +41,8 @@ class View(Protocol):
 
     def summary(self, job: Job, nonce: str) -> bytes | None: ...
 
+    def creates_granted(self) -> int: ...
+
 
 def require(holds: bool, rule: str, words: str) -> None:
     """Raise `BrokenRule` unless the rule holds."""
@@ -58,6 +60,7 @@ class Onlooker:
     words: dict[str, Word] = field(default_factory=dict)
     nonces: dict[str, str] = field(default_factory=dict)
     sent: dict[str, datetime] = field(default_factory=dict)
+    creates: list[datetime] = field(default_factory=list)
     checks: int = 0
 
     # --- documents
@@ -207,6 +210,13 @@ class Onlooker:
         job = self.jobs.get(self.nonces.get(nonce, ""))
         require(job is not None, "I1", f"a create of {nonce} is sent, and no row is saved")
         self.sent[nonce] = self.view.time()
+        self.creates.append(self.view.time())
+        granted = self.view.creates_granted()
+        require(
+            len(self.creates) <= granted,
+            "budget",
+            f"{len(self.creates)} creates are sent and {granted} were granted",
+        )
 
     def deleting(self, machine: Instance | None, *, fleet_is_whole: bool) -> None:
         """Look at a delete by the plane that is about to arrive at a machine.

@@ -8,7 +8,7 @@ from typing import Any
 
 from runtender.errors import Conflict, Retryable
 from runtender.local.simulation.weather import CommitFault, Weather
-from runtender.ports import Snapshot, Store, Write
+from runtender.ports import Increment, Snapshot, Store, Write
 
 
 class WeatheredStore:
@@ -31,7 +31,8 @@ class WeatheredStore:
         self._committed([write.path for write in writes])
         if fault is CommitFault.UNTOLD:
             raise Retryable("the store did not answer")
-        if fault is CommitFault.ECHOED:
+        # What has no precondition cannot be refused for one.
+        if fault is CommitFault.ECHOED and not all(isinstance(write, Increment) for write in writes):
             raise Conflict(writes[0].path)
         return stamps
 
