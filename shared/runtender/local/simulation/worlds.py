@@ -92,6 +92,7 @@ class _Story:
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(f"story {seed}")
+        self.scarcity = Random(f"scarcity {seed}")
         self.quirks = {
             name for name in ("guests", "stock", "blows", "users", "zones") if self.chance.random() < 0.4
         }
@@ -191,6 +192,8 @@ class _Story:
         environment = dict(ENVIRONMENT)
         if chance.random() < 0.3:
             environment["SF_GUEST_SELF_DELETE"] = "false"
+        # A counter for each job's creates, or one for all.
+        environment["SF_API_BUDGET"] = self.scarcity.choice(("1", "10", "1000", "1000"))
         settings = Settings.from_env(environment)
         if chance.random() < 0.5:
             return settings
