@@ -37,7 +37,7 @@ VERBS = {
     "local demo": ("local demo --list-scenarios", "scenarios"),
     "completion": ("completion bash", "completion"),
 }
-# Starts processes; held to its schema where one is started (tests/e2e).
+# Starts processes; held to its schema where one is started (tests/e2e), as is a demo that runs.
 ELSEWHERE = {"local up"}
 
 

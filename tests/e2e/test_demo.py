@@ -8,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
+SCHEMA = Path(__file__).parents[1] / "cli" / "schemas" / "demo.json"
 MODELS = {"theta", "autoets", "auto_ces"}
 
 
@@ -26,6 +28,7 @@ def test_the_demo_forecasts_a_real_panel_and_leaves_nothing(tmp_path: Path) -> N
     )
     assert ended.returncode == 0, ended.stderr
     report = json.loads(ended.stdout)
+    jsonschema.validate(report, json.loads(SCHEMA.read_text()))
 
     (run,) = report["runs"]
     (job,) = run["jobs"]

@@ -17,12 +17,14 @@ from runtender.errors import Retryable
 from runtender.forecast.families import MODELS_BY_FAMILY
 from runtender.model import SubmitAction, SubmitKind
 
-EXAMPLES = int(os.environ.get("RUNTENDER_FUZZ_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("RUNTENDER_FUZZ_EXAMPLES", "500"))
 # Pub/Sub gives a message up after ten deliveries, each up to ten minutes after the last.
 _MOST_DELIVERIES = 10
 _LONGEST_BACKOFF_S = 600
 
-RUN_IDS = ["flights-0123456789ab", "unknown-0123456789ab", "a/b", "../x", "", "ü", "x" * 300]
+# Becomes the id of the run that the message before started.
+THAT_RUN = "THAT-RUN"
+RUN_IDS = [THAT_RUN, "flights-0123456789ab", "unknown-0123456789ab", "a/b", "../x", "", "ü", "x" * 300]
 MODELS = [*sorted({model for models in MODELS_BY_FAMILY.values() for model in models}), "tetha", ""]
 
 text = st.text(st.characters(codec=None), max_size=20)
@@ -43,6 +45,10 @@ anything = st.recursive(
 def or_anything(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """What the field wants, mostly; else whatever JSON can say."""
     return st.one_of(strategy, strategy, strategy, anything)
+
+
+def as_json(value: Any) -> bytes:
+    return json.dumps(value).encode()
 
 
 spans = st.sampled_from(["90m", "1h30m", "45s", "0s", "-1m", "1e9h", "9" * 40 + "h", "1d", "", "m"])
@@ -124,27 +130,41 @@ messages = st.fixed_dictionaries(
     {},
     optional={**fields, "config": forecasts | tasks | anything, "unknown": anything},
 )
-# Near enough to right that the planner, too, gets to see them.
-good_messages = st.fixed_dictionaries(
+# Right, so that the planner, too, gets to see them.
+configs = st.fixed_dictionaries(
     {
-        "config": st.fixed_dictionaries(
-            {
-                "run_name": st.sampled_from(["a", "b"]),
-                "python_runtime": st.just("gce"),
-                "data": st.just({"source_table": "gs://wh/panel.csv"}),
-                "models": st.lists(
-                    st.sampled_from(["theta", "autoets", "lightgbm"]), min_size=1, unique=True
-                ),
-            },
-            optional={"compute": anything, "evaluation": anything, "output": anything},
-        )
+        "run_name": st.sampled_from(["a", "b"]),
+        "python_runtime": st.just("gce"),
+        "data": st.just({"source_table": "gs://wh/panel.csv"}),
+        "models": st.lists(
+            st.sampled_from(["theta", "autoets", "lightgbm", "nhits"]), min_size=1, max_size=3, unique=True
+        ),
+    }
+)
+right_messages = st.fixed_dictionaries(
+    {"config": configs},
+    optional={
+        "force": st.booleans(),
+        "labels": st.just({"team": "demand"}),
+        "limits": st.just({"run": "90m"}),
+        "request_id": st.sampled_from(["r-1", "r-2"]),
     },
-    optional={name: fields[name] for name in ("force", "every", "labels", "limits", "models", "overrides")},
+) | st.fixed_dictionaries(
+    {"action": st.sampled_from(["cancel", "retry"]), "run_id": st.just(THAT_RUN)},
+    optional={"request_id": st.sampled_from(["r-1", "r-2"]), "families": names},
+)
+# And nearly so: one field of them is anything.
+nearly_right_messages = st.builds(
+    lambda message, field: {**message, **field},
+    right_messages,
+    st.sampled_from(sorted(fields)).flatmap(lambda name: st.fixed_dictionaries({name: fields[name]})),
 )
 bodies = st.one_of(
-    messages.map(lambda message: json.dumps(message).encode()),
-    good_messages.map(lambda message: json.dumps(message).encode()),
-    anything.map(lambda value: json.dumps(value).encode()),
+    right_messages.map(as_json),
+    right_messages.map(as_json),
+    nearly_right_messages.map(as_json),
+    messages.map(as_json),
+    anything.map(as_json),
     st.binary(max_size=64),
     st.integers(1, 5000).map(lambda depth: b"[" * depth + b"]" * depth),
     st.integers(1, 5000).map(lambda depth: b'{"config":' * depth + b"1" + b"}" * depth),
@@ -156,8 +176,11 @@ bodies = st.one_of(
 def test_every_message_is_accepted_a_duplicate_or_rejected_with_a_row(new_world, first, second):
     world = new_world()
     world.objects.put("wh", "config.json", b'{"run_name": "a"}')
-    for number, body in enumerate((first, second, first)):
+    run_id = THAT_RUN
+    for number, told in enumerate((first, second, first)):
+        body = told.replace(THAT_RUN.encode(), run_id.encode())
         receipt = delivered(world, body, f"m-{number}")
+        run_id = receipt.run_id or run_id
         assert receipt.state in {"accepted", "duplicate", "rejected"}
         event(receipt.state)
         assert (receipt.state == "rejected") == bool(receipt.errors) or receipt.state == "duplicate"
