@@ -61,10 +61,6 @@ class Intake:
         try:
             return self._dispatch(request)
         except Rejected as rejected:
-            known = self._plane.store.get(request_path(request_document_id(request.request_id)))
-            if known is not None:
-                # What stands in its way now may be what this very message has started.
-                return _answer_again(known)
             return self._reject(body, request.request_id, message_id, request, rejected)
 
     def _dispatch(self, request: SubmitRequest) -> Receipt:
@@ -94,6 +90,8 @@ class Intake:
         raise Retryable(f"run of request {request.request_id!r} is submitted by many at once")
 
     def _cancel(self, request: SubmitRequest) -> Receipt:
+        if (known := self._known(request.request_id)) is not None:
+            return _answer_again(known)
         run_id = request.run_id or ""
         snapshot = self._plane.store.get(run_path(run_id))
         if snapshot is None:
@@ -111,6 +109,9 @@ class Intake:
     def _reject(
         self, body: bytes, request_id: str, message_id: str, request: SubmitRequest | None, why: Rejected
     ) -> Receipt:
+        if (known := self._known(request_id)) is not None:
+            # It comes again, or what stands in its way now is what this very message has started.
+            return _answer_again(known)
         errors = tuple(str(fault)[:1000] for fault in why.faults[:_MOST_SHOWN_ERRORS])
         # What is wrong may quote the message, and a task's environment holds secrets: the row tells, the log does not.
         fields = [fault.field[:_MOST_FIELD_TEXT] for fault in why.faults[:_MOST_SHOWN_ERRORS]]
@@ -122,6 +123,10 @@ class Intake:
         data = self._row_data(request_id, message_id, "rejected", action=action, run_id=run_id, errors=errors)
         self._note(Create(path=request_path(request_document_id(request_id)), data=data))
         return Receipt(state="rejected", run_id=run_id, errors=errors)
+
+    def _known(self, request_id: str) -> Snapshot | None:
+        """Return the row of a request that has its answer already."""
+        return self._plane.store.get(request_path(request_document_id(request_id)))
 
     def _note(self, row: Create) -> None:
         """Write a request row; one that stands already belongs to an earlier delivery and keeps its word."""

@@ -111,12 +111,34 @@ def test_bad_input_is_recorded_copied_to_the_dead_letters_and_provisions_nothing
     assert world.compute.counts() == {}
 
 
+@pytest.mark.parametrize(
+    "message", [b"{", {"request_id": "r-1", "famlies": []}], ids=["no JSON", "unknown key"]
+)
+def test_a_rejected_message_that_comes_again_gets_its_answer_and_is_one_dead_letter(world, message):
+    first, second = world.send(message), world.send(message)
+    assert (second.state, second.errors) == ("rejected", first.errors)
+    assert len(world.topics.sent) == 1
+
+
+def test_a_malformed_message_under_the_id_of_another_gets_that_ones_answer(world):
+    accepted = world.submit(request_id="r-1")
+    again = world.send({"request_id": "r-1", "famlies": []}, "m-2")
+    assert (again.state, again.run_id, again.job_keys) == ("accepted", accepted.run_id, ())
+    assert world.request("r-1")["state"] == "accepted"
+
+
 def test_an_empty_panel_is_told_before_a_machine_is_made(world):
     world.objects.put("wh", "panel.csv", b"")
     assert "is empty" in world.submit().errors[0]
 
 
 class TestCancel:
+    def test_the_id_of_another_request_gets_that_ones_answer_and_cancels_nothing(self, world):
+        receipt = world.submit(request_id="r-1")
+        again = world.send({"action": "cancel", "request_id": "r-1", "run_id": receipt.run_id}, "m-2")
+        assert (again.state, again.job_keys) == ("accepted", ())
+        assert world.job(receipt)["cancel_requested"] is False
+
     def test_a_run_that_never_started_ends_without_a_machine(self, world):
         receipt = world.submit()
         cancelled = world.send({"action": "cancel", "run_id": receipt.run_id}, "m-2")
