@@ -21,11 +21,13 @@ class _Score:
     n_cells: int = 0
     n_ok: int = 0
     n_scaled: int = 0
+    seconds: float = 0.0
     mase: float = 0.0
     smape: float = 0.0
 
     def add(self, cell: Cell) -> None:
         self.n_cells += 1
+        self.seconds += cell.seconds
         if cell.status is CellStatus.ERROR:
             return
         self.n_ok += 1
@@ -95,6 +97,7 @@ class Tally:
             "models": {model: score.as_json() for model, score in sorted(self._models.items())},
             "baseline": self._baseline.as_json(),
             "errors": self._errors,
+            "cell_seconds": round(sum(score.seconds for score in self._models.values()), 6),
             "peak_rss_bytes": self._peak_rss_bytes,
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from runtender.decide import with_job
 from runtender.engine.inputs import (
@@ -14,7 +15,7 @@ from runtender.engine.inputs import (
     store_config,
 )
 from runtender.engine.plane import Plane
-from runtender.engine.planning import Ground, Subject, plan_subject, run_id_for
+from runtender.engine.planning import Ground, Subject, plan_subject, profile_paths, run_id_for
 from runtender.engine.tables import read_knowledge
 from runtender.errors import Rejected
 from runtender.forecast.terms import for_attempt
@@ -75,6 +76,7 @@ class Acceptor:
             return _duplicate(run_id, "this period's attempt was started before")
         if run is not None and (turned_away := _turn_away(request, run)) is not None:
             return turned_away
+        ground = replace(ground, stored_profiles=self._profiles(request, raw, ground))
         subject = plan_subject(request, raw, ground, _next_attempts(run))
         check_panels(objects, subject.families.values())
         if subject.stored_config is not None:
@@ -108,6 +110,13 @@ class Acceptor:
             regions=read_catalogue(objects, settings.compute_fallback),
             knowledge=read_knowledge(objects, settings),
         )
+
+    def _profiles(
+        self, request: SubmitRequest, raw: Mapping[str, Any], ground: Ground
+    ) -> dict[str, Mapping[str, Any] | None]:
+        paths = profile_paths(request, raw, ground.knowledge)
+        found = {family: self._plane.store.get(path) for family, path in paths.items()}
+        return {family: None if snapshot is None else snapshot.data for family, snapshot in found.items()}
 
     def _claim(self, request: SubmitRequest, run_id: str) -> Create | None:
         if request.every is None:

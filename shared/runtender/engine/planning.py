@@ -13,8 +13,10 @@ from runtender.capacity.policy import policy_for
 from runtender.forecast.blocks import Capacity
 from runtender.forecast.canonical import run_id_of, to_document
 from runtender.forecast.config import parse_config
+from runtender.forecast.families import pool_families
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.plan import plan_run
+from runtender.forecast.profiles import profile_path, usable_profiles, wanted_key
 from runtender.forecast.task import parse_task, plan_task, task_run_id
 from runtender.ids import TASK
 from runtender.model import JobPlan, Placement, SubmitKind, SubmitRequest, WalkPolicy
@@ -33,11 +35,23 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ground:
-    """What plans are made on: the plane's settings, the regions it may use, and what is known of machines."""
+    """What plans are made on: the plane's settings, the regions it may use, what is known of machines, and the stored
+    profiles by family.
+    """
 
     settings: Settings
     regions: tuple[Region, ...]
     knowledge: Knowledge
+    stored_profiles: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
+
+
+def profile_paths(request: SubmitRequest, raw: Mapping[str, Any], knowledge: Knowledge) -> dict[str, str]:
+    """Return the paths of the stored profiles that a message's families would use; none for a task."""
+    if request.kind is SubmitKind.TASK:
+        return {}
+    config = parse_config(raw, knowledge.catalogue)
+    keys = {family: wanted_key(config, family) for family in pool_families(config.models)}
+    return {family: profile_path(key) for family, key in keys.items() if key is not None}
 
 
 def run_id_for(request: SubmitRequest, raw: Mapping[str, Any], knowledge: Knowledge) -> str:
@@ -54,6 +68,7 @@ def plan_subject(
     if request.kind is SubmitKind.TASK:
         return _task(request, raw, ground, attempts)
     config = parse_config(raw, ground.knowledge.catalogue)
+    profiles = usable_profiles(config, pool_families(config.models), ground.stored_profiles)
     capacity = config.compute.capacity
     plans = plan_run(
         config,
@@ -62,10 +77,15 @@ def plan_subject(
         placements=_zones(ground.settings, ground.regions),
         walk=_patience(capacity),
         attempts=attempts,
-        knowledge=ground.knowledge,
+        knowledge=replace(ground.knowledge, profiles=profiles),
     )
     sizing: dict[str, Any] = {
-        family: {"family": family, "plans": [plan.resource_plan], "translation": {}, "profile": None}
+        family: {
+            "family": family,
+            "plans": [plan.resource_plan],
+            "translation": {},
+            "profile": (plan.resource_plan or {}).get("profile"),
+        }
         for family, plan in plans.items()
     }
     return Subject(

@@ -10,20 +10,10 @@ from datetime import timedelta
 from typing import Any
 
 from runtender.forecast.ray import RayPlan
-from runtender.forecast.sizing import PoolPlan
 from runtender.model import JobPlan
 
 SYSTEM_MACHINE = "e2-standard-2"
 """Where a cluster's own pods run when all other nodes have GPUs, which keep everything else away."""
-
-# What the quota of a region calls its GPUs; newer models are metered by family, under names of their own.
-_GPU_METERS: Mapping[str, str] = {
-    "T4": "nvidia_t4_gpus",
-    "L4": "nvidia_l4_gpus",
-    "A100": "nvidia_a100_gpus",
-    "A100_80GB": "nvidia_a100_80gb_gpus",
-    "H100_80GB": "nvidia_h100_gpus",
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -149,13 +139,6 @@ def _pool(
         accelerator_count=job.accelerator_count if with_gpus else 0,
         spot=job.spot,
     )
-
-
-def quota_demand(sizing: PoolPlan, gpu_type: str | None, units: int) -> Mapping[str, int]:
-    """Return what a pool of so many machines takes of a region's quota, by meter."""
-    meter = _GPU_METERS.get(gpu_type or "")
-    gpus = {meter: sizing.unit.accelerators * units} if meter and sizing.unit.accelerators else {}
-    return {"cpus": sizing.unit.cores * units, **gpus}
 
 
 def disk_types(machine_types: Sequence[str], disk_type: Any) -> Mapping[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 from runtender import ids
@@ -17,6 +18,7 @@ from runtender.forecast.canonical import run_id_of
 from runtender.forecast.compute import FamilyCompute, resolve_family_compute
 from runtender.forecast.families import PYTHON_FAMILIES, models_of, pool_families
 from runtender.forecast.knowledge import Knowledge
+from runtender.forecast.profiles import plan_note
 from runtender.forecast.selection import check_served, select_models
 from runtender.forecast.sizing import PoolPlan, SlotWish, plan_pool, slot_of, unit_of
 from runtender.forecast.terms import (
@@ -125,8 +127,19 @@ class Shared:
             driver_args=driver_args(self.staged.config_uri, self.settings, models, hardware=hardware.kind),
             source_table=self.config.data.source_table,
             expected_cells=limit * len(models) if limit else None,
-            resource_plan=sizing.to_json(),
+            resource_plan={**sizing.to_json(), **self._measures(key.family, sizing)},
         )
+
+    def _measures(self, family: str, sizing: PoolPlan) -> dict[str, Any]:
+        """Return what was measured and what follows from it: how long the pool needs for its cells."""
+        used = self.knowledge.profiles.get(family)
+        seconds = used.seconds_per_cell if used else None
+        width = sizing.slots_per_unit * max(1, sizing.derived_units)
+        return {
+            "profile": plan_note(self.config, family, self.run_id, used),
+            "seconds_per_cell": seconds,
+            "wall_estimate_s": None if seconds is None else ceil(sizing.n_cells * seconds / width),
+        }
 
     def sizing_of(
         self, family: str, models: tuple[str, ...], hardware: Hardware, *, runtime: str, workers: int = 1

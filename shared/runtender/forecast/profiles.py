@@ -1,7 +1,8 @@
 """What the cells of a family were measured to need: harvested from runs, kept, and used by later plans.
 
 A profile is kept under a key that says for which kind of cell it holds: the family's models with their parameters, the
-frequency, the horizon and the backtest. It is stored as it was measured; margins are laid on when it is used.
+frequency, the horizon and the backtest. It is stored as it was measured; margins are laid on when it is used. A plan
+carries under `profile` what it used and what its own run is to be kept as, so that a job can be harvested by its plan.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from runtender.forecast.blocks import ProfilePolicy, RunConfig
@@ -59,20 +62,86 @@ def run_profile_key(run_id: str, family: str) -> str:
 
 
 def wanted_key(config: RunConfig, family: str) -> str | None:
-    """Return the key of the stored profile that a family's plan is to use; None where the config wants none."""
+    """Return the key of the stored profile that a family's plan is to use; None where the config wants none.
+
+    In mode `auto` only a run that is known to be large (`data.series_limit` times its models) is worth the look.
+    """
     policy = config.compute.profile
     if policy.mode == "off" or policy.source in {"none", "baseline"}:
         return None
-    if policy.source == "auto":
-        return profile_key(config, family)
-    return run_profile_key(policy.source, family)
+    if policy.source != "auto":
+        return run_profile_key(policy.source, family)
+    known_cells = (config.data.series_limit or 0) * len(models_of(config.models, family))
+    return profile_key(config, family) if known_cells >= least_cells(policy) else None
 
 
-def is_harvested(policy: ProfilePolicy, n_cells: int) -> bool:
-    """Tell whether a run of so many cells is to be measured: a small one says little, unless asked for always."""
-    if policy.mode == "off" or policy.measure == "off":
-        return False
-    return policy.mode == "always" or n_cells >= policy.min_cells
+def usable_profiles(
+    config: RunConfig, families: Iterable[str], documents: Mapping[str, Mapping[str, Any] | None]
+) -> dict[str, Profile]:
+    """Return what is known of each family's cells, margins laid on; `documents` has the stored profiles by family.
+
+    A run that was never measured has none; `source: baseline` asks for the shipped one.
+    """
+    policy = config.compute.profile
+    if policy.mode == "off" or policy.source == "none":
+        return {}
+    stored = baselines() if policy.source == "baseline" else documents
+    found = {family: stored.get(family) for family in families}
+    return {
+        family: with_margins(from_document(document), policy)
+        for family, document in found.items()
+        if document is not None
+    }
+
+
+@cache
+def baselines() -> Mapping[str, Mapping[str, Any]]:
+    """Return the profiles that this release brings, by family; each says how it was measured."""
+    content = files(__package__).joinpath("baselines.json").read_text(encoding="utf-8")
+    shipped: Mapping[str, Mapping[str, Any]] = json.loads(content)
+    return shipped
+
+
+def plan_note(config: RunConfig, family: str, run_id: str, used: Profile | None) -> dict[str, Any]:
+    """Return what a plan says of profiles: the one it used, and the keys under which its own run is to be kept."""
+    policy = config.compute.profile
+    is_measured = policy.mode != "off" and policy.measure != "off"
+    notes = []
+    if is_measured and policy.measure == "controlled":
+        notes.append("controlled measuring is not done here: the run itself is measured instead")
+    return {
+        "mode": policy.mode,
+        "source": policy.source,
+        "used": None if used is None else {"run_id": used.run_id, "n_cells": used.n_cells},
+        "keep_as": [profile_key(config, family), run_profile_key(run_id, family)] if is_measured else [],
+        "min_cells": least_cells(policy),
+        "notes": notes,
+    }
+
+
+def least_cells(policy: ProfilePolicy) -> int:
+    """Return how many cells a run must have to be measured: a small one says little, unless asked for always."""
+    return 0 if policy.mode == "always" else policy.min_cells
+
+
+def harvested(
+    resource_plan: Mapping[str, Any] | None, summary: Mapping[str, Any], run_id: str, measured_at: datetime
+) -> dict[str, dict[str, Any]]:
+    """Return the documents to store after a run, by path: `profiles/{key}`. None, if it is not to be kept or says nothing.
+
+    `resource_plan` is the job's, `summary` the detail of its worker's summary.
+    """
+    note = (resource_plan or {}).get("profile") or {}
+    profile = harvest(summary, run_id) if note.get("keep_as") else None
+    if profile is None or profile.n_cells < note.get("min_cells", 0):
+        return {}
+    document = to_document(profile, measured_at)
+    return {profile_path(key): document for key in note["keep_as"]}
+
+
+def profile_path(key: str) -> str:
+    """Return the path of a profile's document."""
+    return f"profiles/{key}"
 
 
 def harvest(summary: Mapping[str, Any], run_id: str) -> Profile | None:

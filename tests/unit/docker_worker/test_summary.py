@@ -12,10 +12,10 @@ ORIGIN = Origin(run_id="r", job_key="k", nonce="n")
 
 def test_scores_are_means_over_the_series_that_count():
     tally = Tally()
-    tally.add([Cell(ts_id="a", model="theta", mase=1.0, smape=10.0, peak_rss_bytes=5)])
+    tally.add([Cell(ts_id="a", model="theta", mase=1.0, smape=10.0, seconds=0.5, peak_rss_bytes=5)])
     tally.add(
         [
-            Cell(ts_id="b", model="theta", mase=2.0, smape=20.0, peak_rss_bytes=9),
+            Cell(ts_id="b", model="theta", mase=2.0, smape=20.0, seconds=0.75, peak_rss_bytes=9),
             Cell(ts_id="c", model="theta", mase=None, smape=30.0),
             Cell(ts_id="d", model="theta", error="broken"),
             Cell(ts_id="a", model="tbats", error="broken"),
@@ -36,6 +36,7 @@ def test_scores_are_means_over_the_series_that_count():
             {"ts_id": "d", "model": "theta", "error": "broken"},
             {"ts_id": "a", "model": "tbats", "error": "broken"},
         ],
+        "cell_seconds": 1.25,
         "peak_rss_bytes": 9,
     }
 

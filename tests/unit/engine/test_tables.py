@@ -9,6 +9,7 @@ import pytest
 
 from runtender.engine.tables import read_knowledge
 from runtender.errors import Rejected
+from runtender.ports import Create
 
 N9 = {"families": {"n9": {"boot_disks": ["hyperdisk-balanced"], "gib_per_vcpu": {"standard": 5}}}}
 
@@ -40,3 +41,12 @@ def test_a_file_that_is_wrong_is_named_by_its_setting(world, content, words):
         world.objects.put("code", "machines.json", content)
     with pytest.raises(Rejected, match=words):
         read_knowledge(world.objects, settings(world, machines="gs://code/machines.json"))
+
+
+def test_what_an_earlier_run_measured_is_planned_with_where_it_is_named(world):
+    document = {"memory_bytes": 8 * 1024**3, "seconds_per_cell": 2.0, "n_cells": 10, "run_id": "r-1"}
+    world.store.commit([Create(path="profiles/r-1-statistical", data=document)])
+    config = {**world.config, "compute": {"profile": {"source": "r-1"}}}
+    sizing = world.job(world.submit(config=config))["plan"]["resource_plan"]
+    assert (sizing["slot"]["measured"], sizing["slots_per_unit"]) == (["memory"], 2)
+    assert sizing["profile"]["used"] == {"run_id": "r-1", "n_cells": 10}

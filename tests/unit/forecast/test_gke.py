@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from runtender.capacity.candidates import built_in_regions, cluster_candidates
+from runtender.capacity.demands import demands_of
 from runtender.errors import Rejected
-from runtender.forecast.gke import quota_demand
 from runtender.forecast.gke_run import plan_gke_run
-from runtender.forecast.sizing import Slot, plan_pool, unit_of
 from runtender.model import WalkPolicy
 
 L4 = {"use_gpu": True, "gpu_type": "L4"}
@@ -58,16 +57,10 @@ def test_a_region_nobody_knows_is_tried_in_its_zone_a():
 
 
 @pytest.mark.parametrize("units", [pytest.param(2, id="acceptance-D12")])
-def test_a_pool_takes_cores_and_gpus_of_the_quota(units):
-    sizing = plan_pool(
-        runtime="gke",
-        slots=[Slot(family="deep_learning")],
-        unit=unit_of("g2-standard-8", 1),
-        n_cells=10,
-        workers=units,
-        target_cells_per_slot=8,
-    )
-    assert quota_demand(sizing, "L4", units) == {"cpus": 16, "nvidia_l4_gpus": 2}
+def test_a_pool_takes_cores_and_gpus_of_the_quota(plan, units):
+    planned = plan(models=["tide", "tsmixer"], compute={**L4, "workers": units})["deep_learning"]
+    asked = {demand.meter.name: demand.amount(units) for demand in demands_of(planned.job)}
+    assert (asked["CPUS"], asked["NVIDIA_L4_GPUS"]) == (16, 2)
 
 
 @pytest.mark.parametrize(
