@@ -60,6 +60,7 @@ class Settings:
     gke_cluster: str = ""
     compute_fallback: str = ""
     machines: str = ""
+    prices: str = ""
     submit_topic: str = "sf-submit"
     tick_topic: str = "sf-tick"
     marker_topic: str = "sf-marker"
@@ -103,6 +104,7 @@ class Settings:
             gke_cluster=reader.text("SF_GKE_CLUSTER"),
             compute_fallback=reader.text("SF_COMPUTE_FALLBACK"),
             machines=reader.text("SF_MACHINES"),
+            prices=reader.text("SF_PRICES"),
             submit_topic=reader.text("SF_SUBMIT_TOPIC", "sf-submit"),
             tick_topic=reader.text("SF_TICK_TOPIC", "sf-tick"),
             marker_topic=reader.text("SF_MARKER_TOPIC", "sf-marker"),

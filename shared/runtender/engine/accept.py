@@ -202,6 +202,7 @@ def _new_run(request: SubmitRequest, subject: Subject, now: datetime, token: str
         created_at=now,
         limits=request.limits,
         telemetry=subject.telemetry,
+        cost=subject.cost,
         version=1,
         token=token,
     )

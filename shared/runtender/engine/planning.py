@@ -13,9 +13,10 @@ from runtender.capacity.policy import policy_for
 from runtender.forecast.blocks import Capacity
 from runtender.forecast.canonical import run_id_of, to_document
 from runtender.forecast.config import parse_config
+from runtender.forecast.cost import total
 from runtender.forecast.families import pool_families
 from runtender.forecast.knowledge import Knowledge
-from runtender.forecast.plan import plan_run
+from runtender.forecast.plan import costs, plan_run
 from runtender.forecast.profiles import profile_path, usable_profiles, wanted_key
 from runtender.forecast.task import parse_task, plan_task, task_run_id
 from runtender.ids import TASK
@@ -31,6 +32,7 @@ class Subject:
     families: Mapping[str, JobPlan]
     stored_config: Mapping[str, Any] | None = None
     telemetry: Mapping[str, Any] = field(default_factory=dict)
+    cost: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,6 +95,7 @@ def plan_subject(
         families=plans,
         stored_config=to_document(config),
         telemetry={"sizing": sizing},
+        cost=total(costs(plans, ground.settings, ground.knowledge)),
     )
 
 
@@ -109,7 +112,9 @@ def _task(
         attempt=attempts.get(TASK, 1),
         knowledge=ground.knowledge,
     )
-    return Subject(run_id=task_run_id(task), families={TASK: plan})
+    plans = {TASK: plan}
+    cost = total(costs(plans, ground.settings, ground.knowledge))
+    return Subject(run_id=task_run_id(task), families=plans, cost=cost)
 
 
 def _patience(capacity: Capacity) -> WalkPolicy:

@@ -1,4 +1,4 @@
-"""What a planner is told beyond the settings, fetched: the user's rows for the tables of machines."""
+"""What a planner is told beyond the settings, fetched: the user's machines and prices."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from runtender.errors import Fault, Rejected
 from runtender.forecast.catalogue import Catalogue, extended
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.machines import SHIPPED
+from runtender.forecast.prices import Prices, parse_prices, shipped_prices
 from runtender.ports import Objects
 from runtender.settings import Settings
 
 
 def read_knowledge(objects: Objects, settings: Settings) -> Knowledge:
     """Return what is shipped, with the user's files laid over it; raises `Rejected` for one that is missing or wrong."""
-    return Knowledge(catalogue=_machines(objects, settings.machines))
+    return Knowledge(
+        catalogue=_machines(objects, settings.machines), prices=_prices(objects, settings.prices)
+    )
 
 
 def _machines(objects: Objects, uri: str) -> Catalogue:
@@ -23,6 +26,15 @@ def _machines(objects: Objects, uri: str) -> Catalogue:
         return extended(SHIPPED, read_user_table(objects, "SF_MACHINES", uri))
     except Rejected as rejected:
         raise _named("SF_MACHINES", rejected) from rejected
+
+
+def _prices(objects: Objects, uri: str) -> Prices:
+    if not uri:
+        return shipped_prices()
+    try:
+        return parse_prices(read_user_table(objects, "SF_PRICES", uri))
+    except Rejected as rejected:
+        raise _named("SF_PRICES", rejected) from rejected
 
 
 def _named(setting: str, rejected: Rejected) -> Rejected:

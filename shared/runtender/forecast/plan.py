@@ -16,6 +16,7 @@ from runtender import ids
 from runtender.forecast.blocks import RunConfig
 from runtender.forecast.canonical import run_id_of
 from runtender.forecast.compute import FamilyCompute, resolve_family_compute
+from runtender.forecast.cost import Estimate, check_cap, estimate
 from runtender.forecast.families import PYTHON_FAMILIES, models_of, pool_families
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.profiles import plan_note
@@ -197,8 +198,18 @@ def plan_run(
         for family in pool_families(models)
         if family in PYTHON_FAMILIES
     }
+    found = {family: plan for family, plan in plans.items() if plan is not None}
+    check_cap(reader, request.limits.cost_usd, costs(found, settings, shared.knowledge))
     reader.finish()
-    return {family: plan for family, plan in plans.items() if plan is not None}
+    return found
+
+
+def costs(plans: Mapping[str, JobPlan], settings: Settings, knowledge: Knowledge) -> dict[str, Estimate]:
+    """Return what each family's job costs."""
+    return {
+        family: estimate(plan, knowledge.prices, knowledge.catalogue, time_scale=settings.time_scale)
+        for family, plan in plans.items()
+    }
 
 
 def _on_vm(shared: Shared, family: str, models: tuple[str, ...], attempt: int) -> JobPlan | None:

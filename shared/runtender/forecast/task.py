@@ -10,6 +10,7 @@ from typing import Any
 from runtender import ids
 from runtender.forecast import machines
 from runtender.forecast.catalogue import Catalogue
+from runtender.forecast.cost import check_cap, estimate
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.terms import (
     SERVED_RUNTIMES,
@@ -102,7 +103,8 @@ def plan_task(
 ) -> JobPlan:
     """Return the plan of a task's one job; raises `Rejected` with every reason why it cannot be served."""
     reader = FieldReader()
-    catalogue = (knowledge or Knowledge()).catalogue
+    knowledge = knowledge or Knowledge()
+    catalogue = knowledge.catalogue
     check_deployment(reader, settings)
     _check_request(reader, task, request)
     image = task.image or request.image or settings.container_image
@@ -125,7 +127,11 @@ def plan_task(
     )
     # The task has the machine to itself.
     cores = machines.shape_of(hardware.machine_type, catalogue).vcpus
-    return replace(plan, command=task.command, args=task.args, env=task.env, slot_cores=cores)
+    plan = replace(plan, command=task.command, args=task.args, env=task.env, slot_cores=cores)
+    cost = estimate(plan, knowledge.prices, catalogue, time_scale=settings.time_scale)
+    check_cap(reader, request.limits.cost_usd, {ids.TASK: cost})
+    reader.finish()
+    return plan
 
 
 def _hardware(reader: FieldReader, task: TaskConfig, catalogue: Catalogue) -> Hardware | None:

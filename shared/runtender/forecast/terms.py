@@ -112,8 +112,6 @@ def spans_for(
         field = "limits.run" if limits.run else "SF_BATCH_JOB_WAIT_S"
         problem = f"the machine would live {fence.days} days of at most 120"
         reader.fault(field, problem, "choose a shorter limit")
-    if limits.cost_usd is not None:
-        reader.fault("limits.cost_usd", "no price is known, so a cap cannot be kept", "leave it out")
     return Spans(
         walk=replace(walk, max_wall=wait, backoff=walk.backoff / scale, backoff_max=walk.backoff_max / scale),
         # A wall that is switched off must not let a job wait for ever.

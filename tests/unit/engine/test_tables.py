@@ -50,3 +50,20 @@ def test_what_an_earlier_run_measured_is_planned_with_where_it_is_named(world):
     sizing = world.job(world.submit(config=config))["plan"]["resource_plan"]
     assert (sizing["slot"]["measured"], sizing["slots_per_unit"]) == (["memory"], 2)
     assert sizing["profile"]["used"] == {"run_id": "r-1", "n_cells": 10}
+
+
+def test_a_run_beyond_its_cost_cap_is_rejected_and_costs_no_machine(world):
+    receipt = world.submit(limits={"cost_usd": 0.5})
+    assert receipt.state == "rejected"
+    assert "limits.cost_usd: CostCap" in receipt.errors[0]
+
+
+def test_the_header_says_what_a_run_may_cost(world):
+    cost = world.run(world.submit(limits={"cost_usd": 50}))["cost"]
+    assert cost["at_most_usd"] == pytest.approx(cost["families"]["statistical"]["at_most_usd"])
+
+
+def test_prices_of_ones_own_are_read_where_a_setting_names_them(world):
+    world.objects.put("code", "prices.json", json.dumps({"currency": "USD", "regions": {}}).encode())
+    knowledge = read_knowledge(world.objects, settings(world, prices="gs://code/prices.json"))
+    assert knowledge.prices == {}
