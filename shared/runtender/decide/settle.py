@@ -104,7 +104,8 @@ def _by_summary(summary: Summary | None, reason: Reason) -> tuple[Outcome, Reaso
     """Exit 0 says that the worker ended, its summary what it achieved (design 4; spec 13: status from cells)."""
     if summary is None or summary.n_error == 0:
         return Outcome.SUCCEEDED, reason, ""
-    detail = f"{summary.n_error} of {summary.n_cells} cells failed"
+    told = summary.detail.get("first_errors")
+    detail = f"{summary.n_error} of {summary.n_cells} cells failed{f'; the first: {told}' if told else ''}"
     if summary.n_error < summary.n_cells:
         return Outcome.PARTIAL, Reason.PARTIAL_CELLS, detail
     return Outcome.FAILED, Reason.PARTIAL_CELLS, detail

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -44,10 +45,13 @@ class Message:
 def read_message(event: Event, now: datetime) -> Message:
     """Read a Pub/Sub message. What is missing is taken from the event itself, at last from `now`: nothing is lost."""
     message = _mapping(_mapping(event.data).get("message"))
+    body = _decoded(message.get("data"))
+    named = message.get("messageId") or message.get("message_id") or _attribute(event, "id")
     return Message(
-        body=_decoded(message.get("data")),
+        body=body,
         attributes=_attributes(message),
-        message_id=str(message.get("messageId") or message.get("message_id") or _attribute(event, "id")),
+        # Two messages without an id must not get each other's answers.
+        message_id=str(named or f"sha256-{hashlib.sha256(body).hexdigest()[:32]}"),
         published_at=_moment(message.get("publishTime") or message.get("publish_time"), now),
     )
 

@@ -17,6 +17,8 @@ MAX_SUMMARY_BYTES = 64 * 1024
 _MOST_CELLS = 2**53
 _COUNTS = ("n_cells", "n_ok", "n_error")
 _DEEPEST = 6
+_ERRORS_TOLD = 3
+_LONGEST_ERROR = 200
 _RESERVED_NAME = re.compile(r"__.*__")
 _LONGEST_NAME = 200
 
@@ -32,7 +34,18 @@ def parse_summary(body: bytes, nonce: str) -> Summary | None:
     counts = {key: count for key in _COUNTS if (count := _count(data.get(key))) is not None}
     if data.get("nonce") != nonce or len(counts) < len(_COUNTS):
         return None
-    return Summary(**counts, complete=data.get("complete") is True, detail=_storable(data, _DEEPEST))
+    detail = {**_storable(data, _DEEPEST), **_first_errors(data.get("errors"))}
+    return Summary(**counts, complete=data.get("complete") is True, detail=detail)
+
+
+def _first_errors(errors: Any) -> dict[str, str]:
+    """Return the first few cell errors as one text: a list of maps is no field of a document that people read."""
+    told = [
+        ": ".join(str(value)[:_LONGEST_ERROR] for value in error.values())
+        for error in (errors if isinstance(errors, list) else [])[:_ERRORS_TOLD]
+        if isinstance(error, dict)
+    ]
+    return {"first_errors": "; ".join(told)} if told else {}
 
 
 def _count(value: Any) -> int | None:

@@ -185,3 +185,10 @@ def test_a_disarming_tombstone_settles_nothing(a):
     job = a.provisioning(row=row)
     seen = Seen(markers={row.nonce: MarkerPair(terminal=a.tombstone(None), terminal_stored=True)})
     assert decide(job, seen, a.ctx(100)).job.outcome is None
+
+
+def test_failed_cells_say_why(a):
+    job = a.running()
+    of = Summary(n_cells=4, n_ok=3, n_error=1, complete=True, detail={"first_errors": "a: theta: too short"})
+    decision = decide(job, seen_end(a, job.resources[0], a.marker(), of), a.ctx(100))
+    assert decision.job.detail == "1 of 4 cells failed; the first: a: theta: too short"

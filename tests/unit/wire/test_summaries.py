@@ -56,3 +56,11 @@ def test_whatever_else_it_holds_the_job_can_still_be_saved():
     assert read.detail["a.b/c"] == 2
     assert "lists" not in read.detail
     checked("jobs/x", {"summary": {"detail": dict(read.detail)}})
+
+
+def test_the_first_errors_are_told_as_text():
+    errors = [{"series": "a", "model": "theta", "error": "too short"}, {"error": "x" * 900}, 7]
+    read = parse_summary(summary(errors=errors), NONCE)
+    assert read is not None
+    assert read.detail["first_errors"] == f"a: theta: too short; {'x' * 200}"
+    assert "first_errors" not in (parse_summary(summary(errors="none"), NONCE) or read).detail
