@@ -58,6 +58,12 @@ docker: $(READY)
 	@echo "==> hadolint"
 	@find docker -name 'Dockerfile*' -print0 | xargs -0 --no-run-if-empty $(BIN)/hadolint
 
+SEEDS ?= 2000
+
+.PHONY: simulate
+simulate: $(READY) ## play SEEDS worlds drawn by chance, with all kinds of trouble, against the plane's rules
+	@$(BIN)/python -m runtender.local.simulation --seeds $(SEEDS)
+
 .PHONY: bench
 bench: $(READY) ## cold start of each entry point, and what one run costs in calls
 	@$(BIN)/python tests/bench/run.py

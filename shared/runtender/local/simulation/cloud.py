@@ -8,15 +8,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from random import Random
 
-import requests
-
 from runtender.engine.budget import COUNTERS
 from runtender.local.compute.agenda import Agenda
 from runtender.local.compute.events import Booted, Event
 from runtender.local.compute.instances import Instance
 from runtender.local.compute.quotas import Quotas
 from runtender.local.compute.stock import Stock
-from runtender.local.http import CoreAdapter, Fault, HttpRequest, HttpResponse
+from runtender.local.http import Fault, HttpRequest, HttpResponse
 from runtender.local.objects import Notification, ObjectsCore
 from runtender.local.scenario.strangers import stranger_insert
 from runtender.local.simulation.clock import SimClock
@@ -24,6 +22,7 @@ from runtender.local.simulation.compute import OpenCompute
 from runtender.local.simulation.guests import Behaviour
 from runtender.local.simulation.machines import Machines
 from runtender.local.simulation.rules import Onlooker
+from runtender.local.simulation.session import CoreSession
 from runtender.local.simulation.store import WeatheredStore
 from runtender.local.simulation.weather import INSERT, Mishap, Weather
 from runtender.local.store import MemoryStore
@@ -79,10 +78,9 @@ class Cloud:
             project=settings.project, stock=stock, quotas=quotas, faults=self._compute_fault
         )
         self.machines_run = Machines(self.agenda, self, behaviour)
-        self.session = requests.Session()
-        self.session.trust_env = False
-        self.session.mount(STORAGE, CoreAdapter(self.objects.handle, self.clock.true_time))
-        self.session.mount(COMPUTE, CoreAdapter(self._compute, self.clock.true_time))
+        self.session = CoreSession(
+            {"storage": self.objects.handle, "compute": self._compute}, self.clock.true_time
+        )
         self.log: list[tuple[datetime, str]] = []
         self._undisturbed = False
         self._numbers = count()

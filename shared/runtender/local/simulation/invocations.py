@@ -61,9 +61,16 @@ class Invocation:
         self.fleet_is_whole = True
         self._freeze = freeze
         self._met = False
+        self._dead = False
+
+    def die(self) -> None:
+        """Let its process be gone: no call is made any more."""
+        self._dead = True
 
     def cross(self, name: str, call: Callable[[], Any]) -> Any:
-        """Make a call, unless the process dies before it."""
+        """Make a call, unless the process dies before it, or is dead and only its clean-up code still runs."""
+        if self._dead:
+            raise Killed(self.kind)
         point = 2 * len(self.calls)
         self.calls.append(name)
         self._reach(point, "")
@@ -80,6 +87,7 @@ class Invocation:
         named = bool(after) and after == fate.after and not self._met
         self._met = self._met or named
         if point == fate.kill_at or (named and not fate.freezes):
+            self.die()
             raise Killed(f"{self.kind} at point {point}, call {self.calls[-1]}")
         if point == fate.freeze_at or (named and fate.freezes):
             self._freeze(fate.freeze_for)

@@ -6,7 +6,7 @@
     world.settle()
 
 The plane is the real one: handlers, engine, adapters and documents. The simulated services are those of the local cloud,
-called through `requests` without a socket; only the machines are played (`guests`). The world delivers events, lets time
+called without a socket; only the machines are played (`guests`). The world delivers events, lets time
 pass, makes trouble (`weather`) and has every step watched (`rules`). The same seed gives the same world.
 """
 
@@ -100,7 +100,7 @@ class World:
         )
         self.invocation: Invocation | None = None
         self.invocations: list[Invocation] = []
-        self._frozen: set[Fiber] = set()
+        self._frozen: dict[Fiber, Invocation] = {}
         self._next_tick = START + TICK
         plane = self._plane()
         handlers = Handlers(plane, Engine(plane, spread=map))
@@ -203,8 +203,9 @@ class World:
 
     def close(self) -> None:
         """Kill what is still frozen."""
-        for fiber in list(self._frozen):
-            self._frozen.discard(fiber)
+        while self._frozen:
+            fiber, invocation = self._frozen.popitem()
+            invocation.die()
             fiber.abandon()
 
     def story(self, last: int = 60) -> str:
@@ -260,13 +261,12 @@ class World:
 
     def _freeze(self, fiber: Fiber, invocation: Invocation, span: timedelta) -> None:
         def thaw(_at: datetime) -> None:
-            if fiber in self._frozen:
-                self._frozen.discard(fiber)
+            if self._frozen.pop(fiber, None):
                 self.cloud.note(f"{invocation.kind}: goes on after {span}")
                 self._let(invocation, fiber.resume)
 
         self.cloud.note(f"  frozen for {span}")
-        self._frozen.add(fiber)
+        self._frozen[fiber] = invocation
         self.cloud.agenda.at(self.now + span, thaw)
         fiber.park()
 

@@ -62,6 +62,15 @@ class Survey:
         self.checks += world.cloud.onlooker.checks
         self.ends.update(f"{job.outcome} {job.reason}" for job in world.jobs)
 
+    def join(self, other: Survey) -> None:
+        """Add what another survey found."""
+        self.worlds += other.worlds
+        self.steps += other.steps
+        self.calls += other.calls
+        self.checks += other.checks
+        self.ends.update(other.ends)
+        self.broken.update(other.broken)
+
 
 def survey(seeds: Iterable[int]) -> Survey:
     """Play many worlds; broken ones are kept by seed, and the others go on."""

@@ -1,0 +1,98 @@
+"""Plays many worlds and says what they came to, or tells one of them: `python -m runtender.local.simulation --help`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from random import Random
+
+from runtender.local.simulation.plots import PLOTS, BrokenPlot, pairs_of_crashes
+from runtender.local.simulation.worlds import BrokenWorld, Survey, play, survey
+
+_SHARE = 100
+_SHOWN = 10
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play what was asked for; 1 when a rule was broken."""
+    asked = _parser().parse_args(arguments)
+    # The plane tells of every trouble that is made here on purpose.
+    logging.disable(logging.CRITICAL)
+    if asked.seed is not None:
+        return _tell(asked.seed)
+    began = time.monotonic()
+    found = _survey_all(asked.first, asked.seeds)
+    broken = [*found.broken.values(), *_play_pairs(asked.pairs, Random(asked.first))]
+    _report(found, broken, asked.first, time.monotonic() - began)
+    return 1 if broken else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m runtender.local.simulation")
+    parser.add_argument("--seeds", type=int, default=2000, help="worlds to draw and play, on all cores")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--pairs", type=int, default=0, help="pairs of crashes to play in the plots besides")
+    parser.add_argument("--seed", type=int, help="play this one world, and tell all that happens in it")
+    return parser
+
+
+def _tell(seed: int) -> int:
+    try:
+        world = play(seed)
+    except BrokenWorld as broken:
+        _say(str(broken))
+        return 1
+    _say(world.story(last=len(world.cloud.log)))
+    for job in world.jobs:
+        _say(f"{job.job_key}: {job.outcome} {job.reason} {job.detail}")
+    return 0
+
+
+def _survey_all(first: int, count: int) -> Survey:
+    end = first + count
+    shares = [range(start, min(start + _SHARE, end)) for start in range(first, end, _SHARE)]
+    found = Survey()
+    with ProcessPoolExecutor(
+        max_workers=os.cpu_count(), initializer=logging.disable, initargs=(logging.CRITICAL,)
+    ) as pool:
+        for part in pool.map(survey, shares):
+            found.join(part)
+    return found
+
+
+def _play_pairs(count: int, chance: Random) -> list[str]:
+    broken = []
+    for plot in PLOTS if count else ():
+        pairs = list(pairs_of_crashes(plot.points()))
+        for fates in chance.sample(pairs, min(len(pairs), count // len(PLOTS))):
+            try:
+                plot.play(fates)
+            except BrokenPlot as error:
+                broken.append(str(error))
+    return broken
+
+
+def _report(found: Survey, broken: Sequence[str], first: int, seconds: float) -> None:
+    _say(f"worlds         {found.worlds} (seeds {first} to {first + found.worlds - 1})")
+    _say(f"handler runs   {found.steps}")
+    _say(f"external calls {found.calls}")
+    _say(f"rule checks    {found.checks}")
+    _say(f"broken rules   {len(broken)}")
+    _say(f"seconds        {seconds:.0f}")
+    for end, count in found.ends.most_common():
+        _say(f"  {count:7}  {end}")
+    for story in broken[:_SHOWN]:
+        _say(f"\n{story}")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

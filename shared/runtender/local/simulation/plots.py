@@ -1,0 +1,152 @@
+"""Short stories, each without chance, in which crashes and freezes are tried at every point of every handler.
+
+A plot is played once undisturbed to find the points; then again for each of them, with that one thing going wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from runtender.local.compute.stock import Stock
+from runtender.local.scenario import Shape, Stockout
+from runtender.local.simulation.cloud import START
+from runtender.local.simulation.guests import Behaviour
+from runtender.local.simulation.invocations import Fate
+from runtender.local.simulation.rules import BrokenRule
+from runtender.local.simulation.weather import BROKEN_OFF, INSERT, Weather
+from runtender.local.simulation.world import CONFIG, ENVIRONMENT, World
+from runtender.settings import Settings
+
+_QUICK = Behaviour(boot_s=5, work_s=40)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A place in a plot: the `invocation`th run of a handler, and a point before or after one of its calls."""
+
+    invocation: int
+    at: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plot:
+    """A story and the world it plays in. `begin` is called once, `then` two minutes later."""
+
+    name: str
+    behaviour: Behaviour = _QUICK
+    stockouts: tuple[Stockout, ...] = ()
+    self_delete: bool = True
+    plan: Callable[[Weather], None] = lambda _weather: None
+    begin: Callable[[World], None] = lambda world: world.submit()
+    then: Callable[[World], None] = lambda _world: None
+
+    def play(self, fates: Mapping[int, Fate]) -> World:
+        """Tell the story with these fates by invocation; raises `BrokenPlot` with what happened."""
+        world = self._world(fates)
+        try:
+            self.begin(world)
+            world.run(timedelta(seconds=100))
+            self.then(world)
+            world.run(timedelta(minutes=3))
+            world.settle()
+        except BrokenRule as broken:
+            raise BrokenPlot(f"{self.name}, {fates}: {broken}\n{world.story()}") from broken
+        finally:
+            world.close()
+        return world
+
+    def points(self) -> list[Point]:
+        """Return every point of every invocation, as an undisturbed telling has them."""
+        calls = [len(invocation.calls) for invocation in self.play({}).invocations]
+        return [Point(number, at) for number, count in enumerate(calls) for at in range(2 * count)]
+
+    def _world(self, fates: Mapping[int, Fate]) -> World:
+        weather = _Fated(fates)
+        self.plan(weather)
+        return World(
+            settings=Settings.from_env({**ENVIRONMENT, "SF_GUEST_SELF_DELETE": str(self.self_delete)}),
+            weather=weather,
+            behaviour=self.behaviour,
+            stock=Stock(self.stockouts, opened_at=START),
+        )
+
+
+class BrokenPlot(AssertionError):
+    """A rule was broken in a plot."""
+
+
+class _Fated(Weather):
+    """Fair weather in which some invocations have a fate."""
+
+    __slots__ = ("_fated", "_next")
+
+    def __init__(self, fates: Mapping[int, Fate]) -> None:
+        super().__init__()
+        self._fated = fates
+        self._next = -1
+
+    def fate(self, _kind: str) -> Fate:
+        self._next += 1
+        return self._fated.get(self._next, Fate())
+
+
+def crashes(points: Sequence[Point]) -> Iterator[Mapping[int, Fate]]:
+    """Kill the handler once, at each point."""
+    for point in points:
+        yield {point.invocation: Fate(kill_at=point.at)}
+
+
+def pairs_of_crashes(points: Sequence[Point]) -> Iterator[Mapping[int, Fate]]:
+    """Kill two invocations in one telling, at each pair of points. After a first crash the rest shifts a little."""
+    for index, first in enumerate(points):
+        for second in points[index + 1 :]:
+            if first.invocation != second.invocation:
+                yield {
+                    first.invocation: Fate(kill_at=first.at),
+                    second.invocation: Fate(kill_at=second.at),
+                }
+
+
+def freezes(points: Sequence[Point], span: timedelta) -> Iterator[Mapping[int, Fate]]:
+    """Freeze the handler once after each call: it goes on when others have done its work, or in the middle of it."""
+    for point in points:
+        if point.at % 2:
+            yield {point.invocation: Fate(freeze_at=point.at, freeze_for=span)}
+
+
+def _cancel(world: World) -> None:
+    for run_id in sorted(world.cloud.onlooker.runs):
+        world.cancel(run_id)
+
+
+def _submit_twice(world: World) -> None:
+    world.submit(request_id="one")
+    world.submit(request_id="one")
+    world.submit(request_id="two")
+
+
+def _unanswered(weather: Weather) -> None:
+    weather.plan(INSERT, BROKEN_OFF, late=timedelta(seconds=70))
+
+
+PLOTS: tuple[Plot, ...] = (
+    Plot(name="a good end"),
+    Plot(name="the same submit twice, and again", begin=_submit_twice),
+    Plot(name="two families", begin=lambda world: world.submit({**CONFIG, "models": ["theta", "lightgbm"]})),
+    Plot(name="the second place has room", stockouts=(Stockout(placement=0),)),
+    Plot(name="the first machine stops at once", stockouts=(Stockout(placement=0, shape=Shape.LATE),)),
+    Plot(name="a create without an answer", plan=_unanswered),
+    Plot(
+        name="the only place with room is the one that failed at first",
+        behaviour=Behaviour(work_s=900),
+        stockouts=(
+            Stockout(zone="us-central1-a", first=1, shape=Shape.LATE),
+            *(Stockout(zone=f"us-central1-{letter}", shape=Shape.HTTP) for letter in "bcf"),
+        ),
+    ),
+    Plot(name="a cancel while it works", behaviour=Behaviour(work_s=900), then=_cancel),
+    Plot(name="a machine that does not remove itself", self_delete=False),
+    Plot(name="a machine that never speaks", behaviour=Behaviour(boots=False)),
+)
