@@ -24,8 +24,12 @@ _SECONDS = {
     "SF_STALL_GRACE_S": "stall_grace",
     "SF_TICK_BUDGET_S": "tick_budget",
 }
-# A handler that never waits is slow, and right. Any other span of zero and the plane looks at nothing, or at all always.
-_MAY_BE_ZERO = frozenset({"SF_PROVISION_WAIT_S"})
+# A handler that never waits is slow, and right; without a stall grace nothing is ever called stalled (spec gce.md 11). Any
+# other span of zero and the plane looks at nothing, or at all always.
+_MAY_BE_ZERO = frozenset({"SF_PROVISION_WAIT_S", "SF_STALL_GRACE_S"})
+# What a handler waits for has to end well before the function's own time-out of 540 s.
+_WITHIN_A_HANDLER = frozenset({"SF_PROVISION_WAIT_S", "SF_TICK_BUDGET_S"})
+_LONGEST_HANDLER_WAIT_S = 450
 # Compute Engine lets no machine live longer, so there is nothing longer to wait for.
 _LONGEST_SPAN_S = 120 * 86400
 _MOST_CREATES_PER_MINUTE = 1_000_000
@@ -147,7 +151,8 @@ class _Reader:
         return value
 
     def seconds(self, name: str, default: int) -> int:
-        return self.whole(name, default, least=0 if name in _MAY_BE_ZERO else 1, most=_LONGEST_SPAN_S)
+        most = _LONGEST_HANDLER_WAIT_S if name in _WITHIN_A_HANDLER else _LONGEST_SPAN_S
+        return self.whole(name, default, least=0 if name in _MAY_BE_ZERO else 1, most=most)
 
     def whole(self, name: str, default: int, *, least: int = 1, most: int) -> int:
         value = self.text(name, str(default))

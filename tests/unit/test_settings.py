@@ -46,6 +46,10 @@ def test_all_that_is_wrong_is_named_at_once():
     assert all(fault.remedy for fault in caught.value.faults)
 
 
+def test_a_stall_grace_of_zero_switches_the_watchdog_off():
+    assert Settings.from_env({**LEAST, "SF_STALL_GRACE_S": "0"}).timing.stall_grace == timedelta()
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -57,6 +61,7 @@ def test_all_that_is_wrong_is_named_at_once():
         pytest.param("SF_BATCH_JOB_WAIT_S", "9" * 5000, id="a number of five thousand digits"),
         pytest.param("SF_BATCH_JOB_WAIT_S", "0", id="no time to run"),
         pytest.param("SF_TICK_BUDGET_S", "0", id="ticks that look at nothing"),
+        pytest.param("SF_PROVISION_WAIT_S", "100000", id="a wait that outlives the function"),
         pytest.param("SF_WATCH_INTERVAL_S", "0", id="jobs that are always due"),
         pytest.param("SF_API_BUDGET", "0", id="no creates at all"),
         pytest.param("SF_TIME_SCALE", "fast", id="a word for a scale"),
