@@ -350,7 +350,10 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LedgerEntry:
-    """One failed placement: where, what it was taken for, the API's own words (cut), how long it took."""
+    """One failed placement: where, what it was taken for, the API's own words (cut), how long it took.
+
+    `scope` is how far the verdict reaches; `recognised` is false where an unknown code was taken for a stock-out.
+    """
 
     candidate: str
     verdict: Verdict
@@ -358,6 +361,8 @@ class LedgerEntry:
     message: str
     elapsed_s: float
     at: datetime
+    scope: Scope = Scope.ZONE
+    recognised: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -366,8 +371,8 @@ class Walk:
 
     `order` lists the plan's placements by index in the order of this pass, `next` is the position in it, `passes` counts
     full passes done, `attempts` the placements that failed. No create is sent before `resume_at`. `preflight` has what the
-    newest look at quota said of each region, `quota_waits` counts the passes that it let nobody begin. `queued`: `resume_at`
-    is the job's turn among others, kept to the moment.
+    newest look at quota said of each region, `quota_waits` counts the passes that it let nobody begin. `turn` is the minute
+    in which the job may send its next create, if it has to wait for one; `resume_at` is then kept to the moment.
     """
 
     passes: int = 0
@@ -381,7 +386,7 @@ class Walk:
     api_waits: int = 0
     preflight: tuple[Json, ...] = ()
     quota_waits: int = 0
-    queued: bool = False
+    turn: int | None = None
 
     def blocked_at(self, now: datetime) -> tuple[Block, ...]:
         """Return the blocks that still hold."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from runtender.model import Cells, Marker, Reason, Scope, Summary, Verdict
+from runtender.model import Block, Cells, Marker, Reason, Scope, Summary, Verdict
 
 
 class LiveState(StrEnum):
@@ -137,7 +137,8 @@ class Seen:
     `remains` are the names of things the row covers besides itself (a boot disk) that are still there; `serials` holds
     the terminal marker's bytes found on the serial console, or None when the console was read and has none.
     `predecessor_at_rest` says whether the attempts before this one have left nothing behind. `quota` holds the readings of
-    each region's meters, by region and meter; what could not be read is missing there.
+    each region's meters, by region and meter; what could not be read is missing there. `short` has the places that lately
+    had no room for other jobs' machines of the same kind.
     """
 
     markers: Mapping[str, MarkerPair] = field(default_factory=dict)
@@ -150,3 +151,4 @@ class Seen:
     cells: Cells | None = None
     predecessor_at_rest: bool | None = None
     quota: Mapping[str, Mapping[str, Reading]] | None = None
+    short: tuple[Block, ...] | None = None

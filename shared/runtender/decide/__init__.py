@@ -10,6 +10,7 @@ from runtender.decide.decision import (
     SendDelete,
     SendDeleteRemains,
     Tombstone,
+    Turn,
 )
 from runtender.decide.header import roll_up, status_word, with_job
 from runtender.decide.looks import wanted
@@ -17,6 +18,6 @@ from runtender.decide.machine import decide, record_create, request_cancel
 from runtender.decide.teardown import record_delete
 
 __all__ = [
-    "Context", "Decision", "Effect", "Look", "LookKind", "SendCreate", "SendDelete", "SendDeleteRemains", "Tombstone",
+    "Context", "Decision", "Effect", "Look", "LookKind", "SendCreate", "SendDelete", "SendDeleteRemains", "Tombstone", "Turn",
     "decide", "record_create", "record_delete", "request_cancel", "roll_up", "status_word", "wanted", "with_job",
 ]  # fmt: skip

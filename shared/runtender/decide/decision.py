@@ -12,11 +12,19 @@ from runtender.observed import Present
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Turn:
+    """When a job may send its create: in the minute of that number, for which it is to be woken `at`."""
+
+    minute: int
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Context:
     """The circumstances of one step: the moment, who asks (`token`), of which plane, chance in [0, 1).
 
     `thorough` is false when only an event's own subject need be read; a due job or a suspicious fleet list makes it true.
-    `creates_from` is set when no create may be sent now: the job's turn to come again.
+    `turn` is set when no create may be sent now: when the job has its turn.
     """
 
     now: datetime
@@ -25,7 +33,7 @@ class Context:
     jitter: float = 0.0
     timing: Timing = Timing()
     thorough: bool = True
-    creates_from: datetime | None = None
+    turn: Turn | None = None
 
     def is_held(self, row: Resource) -> bool:
         """True while some invocation holds the row: no other may make the next call on it."""
@@ -49,6 +57,7 @@ class LookKind(StrEnum):
     CELLS = "cells"
     PREDECESSOR = "predecessor"
     QUOTA = "quota"
+    SHORTAGES = "shortages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,5 +163,5 @@ def abandoned(row: Resource) -> bool:
 
 __all__ = [
     "Context", "Decision", "Effect", "Look", "LookKind", "SendCreate", "SendDelete", "SendDeleteRemains",
-    "Tombstone", "abandoned", "current", "is_at_rest", "is_settled", "may_have_worker", "moved", "waits_for_predecessor",
+    "Tombstone", "Turn", "abandoned", "current", "is_at_rest", "is_settled", "may_have_worker", "moved", "waits_for_predecessor",
 ]  # fmt: skip

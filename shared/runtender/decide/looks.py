@@ -56,8 +56,12 @@ def _before_placing(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
     """Looks for a job that has nothing anywhere."""
     if waits_for_predecessor(job) and not seen.predecessor_at_rest:
         return (Look(LookKind.PREDECESSOR, ""),) if seen.predecessor_at_rest is None else ()
-    asks = begins_pass(job, ctx) and seen.quota is None
-    return (Look(LookKind.QUOTA, ""),) if asks else ()
+    if not begins_pass(job, ctx):
+        return ()
+    looks = [Look(LookKind.SHORTAGES, "")] if seen.short is None else []
+    if job.plan.walk.preflight and seen.quota is None:
+        looks.append(Look(LookKind.QUOTA, ""))
+    return tuple(looks)
 
 
 def _alive(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> tuple[Look, ...]:

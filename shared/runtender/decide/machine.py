@@ -121,7 +121,7 @@ def _first_place(job: Job, seen: Seen, ctx: Context) -> Decision:
     """Begin to place, unless an older attempt still has something: two attempts never run side by side."""
     waits = waits_for_predecessor(job) and not seen.predecessor_at_rest
     if not waits or job.cancel_requested or ctx.now >= job.deadlines.capacity:
-        return place(job, ctx, seen.quota)
+        return place(job, ctx, seen)
     return Decision(job=replace(job, walk=replace(job.walk, resume_at=ctx.now + ctx.timing.tick)))
 
 
@@ -166,11 +166,18 @@ def _intended(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Contex
         gone = job.with_row(replace(row, state=ResourceState.GONE, token=None, until=None))
         return place(gone, ctx)
     if ctx.now - row.since < ctx.timing.resend_within and not pair.terminal_stored:
-        if ctx.creates_from is not None:
-            return Decision(job=job.with_row(replace(row, token=None, until=ctx.creates_from)))
-        held = replace(row, token=ctx.token, until=ctx.now + ctx.timing.hold, sent_at=ctx.now)
-        return Decision(job=job.with_row(held), effects=(SendCreate(row.nonce),))
+        return _send_again(job, row, ctx)
     return _disarm(job, row, pair, _UNANSWERED, ctx)
+
+
+def _send_again(job: Job, row: Resource, ctx: Context) -> Decision:
+    """Repeat a create that nobody answered, when it is the job's turn for that."""
+    if ctx.turn is not None:
+        waiting = replace(row, token=None, until=ctx.turn.at)
+        return Decision(job=replace(job.with_row(waiting), walk=replace(job.walk, turn=ctx.turn.minute)))
+    held = replace(row, token=ctx.token, until=ctx.now + ctx.timing.hold, sent_at=ctx.now)
+    job = replace(job.with_row(held), walk=replace(job.walk, turn=None))
+    return Decision(job=job, effects=(SendCreate(row.nonce),))
 
 
 def _found(job: Job, row: Resource, pair: MarkerPair, sight: Present, ctx: Context) -> Decision:

@@ -16,7 +16,7 @@ def next_wake(job: Job, ctx: Context) -> datetime | None:
     """Return the moment of the next look; None only at rest."""
     if job.phase is Phase.DONE:
         return None
-    if current(job) is None and job.walk.queued and job.walk.resume_at is not None:
+    if current(job) is None and job.walk.turn is not None and job.walk.resume_at is not None:
         # A turn among others: chance would mix them up.
         return max(ctx.now, min(job.walk.resume_at, job.deadlines.capacity))
     target = _target(job, ctx)

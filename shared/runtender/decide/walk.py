@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from runtender.capacity.policy import backoff
-from runtender.capacity.quota import Readings
 from runtender.decide.decision import Context, Decision, SendCreate, moved
 from runtender.decide.endings import Ending
 from runtender.decide.preflight import Preflight, preflight
@@ -32,7 +31,7 @@ from runtender.model import (
     Verdict,
     Walk,
 )
-from runtender.observed import MarkerPair, Refusal
+from runtender.observed import MarkerPair, Refusal, Seen
 
 KIND_BY_RUNTIME: Mapping[str, ResourceKind] = {"gce": ResourceKind.VM, "gke": ResourceKind.JOB}
 
@@ -42,8 +41,8 @@ _MOST_DOUBLINGS = 8
 _ROWS_KEPT = 20
 
 
-def place(job: Job, ctx: Context, quota: Mapping[str, Readings] | None = None) -> Decision:
-    """Go on with the search: make the next row, wait, or give up. A new pass begins by what was read of `quota`."""
+def place(job: Job, ctx: Context, seen: Seen | None = None) -> Decision:
+    """Go on with the search: make the next row, wait, or give up. A new pass begins by what was `seen` of the places."""
     if job.cancel_requested:
         return end(
             job, None, MarkerPair(), Ending(reason=Reason.CANCELLED, detail="cancelled on request"), ctx
@@ -55,23 +54,27 @@ def place(job: Job, ctx: Context, quota: Mapping[str, Readings] | None = None) -
         return _give_up(job, ctx, Reason.CAPACITY_EXHAUSTED, _exhausted_words(job))
     if walk.resume_at is not None and ctx.now < walk.resume_at:
         return Decision(job=job)
-    if quota is not None and begins_pass(job, ctx):
-        return _begin_pass(job, ctx, preflight(job.plan, quota))
+    if seen is not None and begins_pass(job, ctx):
+        return _begin_pass(job, ctx, preflight(job.plan, seen.quota or {}), seen.short or ())
     return _go_on(job, ctx)
 
 
 def begins_pass(job: Job, ctx: Context) -> bool:
-    """True when the job, having nothing anywhere, may begin a pass now, and wants to know first whether there is quota."""
+    """True when the job, having nothing anywhere, may begin a pass now, and wants to know first what the places are like."""
     walk = job.walk
     rests = walk.resume_at is not None and ctx.now < walk.resume_at
     over = job.cancel_requested or ctx.now >= job.deadlines.capacity or _bounds_reached(job, ctx)
-    return job.plan.walk.preflight and not (walk.order or rests or over)
+    return not (walk.order or rests or over)
 
 
-def _begin_pass(job: Job, ctx: Context, found: Preflight) -> Decision:
-    """Leave the regions without quota out of the pass. Where nothing else is left, wait for quota or give up."""
+def _begin_pass(job: Job, ctx: Context, found: Preflight, short: tuple[Block, ...]) -> Decision:
+    """Leave the regions without quota out of the pass. Where nothing else is left, wait for quota or give up.
+
+    Places that lately had no room for others come last, each kind in the plan's order.
+    """
     placements = job.plan.placements
-    order = tuple(index for index, one in enumerate(placements) if one.region not in found.blocked)
+    with_quota = [index for index, one in enumerate(placements) if one.region not in found.blocked]
+    order = tuple(sorted(with_quota, key=lambda index: _is_blocked(placements[index], short)))
     job = replace(job, walk=replace(job.walk, preflight=found.to_json()))
     blocked = job.walk.blocked_at(ctx.now)
     if not found.blocked or any(not _is_blocked(placements[index], blocked) for index in order):
@@ -87,10 +90,11 @@ def _begin_pass(job: Job, ctx: Context, found: Preflight) -> Decision:
 
 def _go_on(job: Job, ctx: Context) -> Decision:
     walk = _skip_blocked(job, ctx)
-    if walk.next < len(walk.order) and ctx.creates_from is not None:
-        return Decision(job=replace(job, walk=replace(walk, resume_at=ctx.creates_from, queued=True)))
+    if walk.next < len(walk.order) and ctx.turn is not None:
+        waiting = replace(walk, resume_at=ctx.turn.at, turn=ctx.turn.minute)
+        return Decision(job=replace(job, walk=waiting))
     if walk.next < len(walk.order):
-        return _intend(replace(job, walk=replace(walk, queued=False)), ctx)
+        return _intend(replace(job, walk=replace(walk, turn=None)), ctx)
     return _end_of_pass(replace(job, walk=walk), ctx)
 
 
@@ -223,6 +227,8 @@ def _entry(job: Job, row: Resource, refusal: Refusal, ctx: Context) -> LedgerEnt
         message=refusal.message,
         elapsed_s=round((ctx.now - row.since).total_seconds(), 3),
         at=ctx.now,
+        scope=refusal.scope,
+        recognised=refusal.recognised,
     )
 
 

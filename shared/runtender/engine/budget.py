@@ -1,17 +1,18 @@
 """The budget of creates: so many per minute over the whole plane, because the project's API quota is shared with others.
 
 A minute has ten counters, so that no document is written more often than the store likes; each has a tenth of the budget. A
-job draws from its own counter before each create and comes again at the next minute when that is used up; nothing else is
-charged to it. Jobs that wait come again in the order in which they were accepted, and a newcomer stands behind them where
-they alone could use a minute up.
+job draws from its own counter before each create. Where that is used up it draws from the next minute's, and so on: the
+first that has something left is the job's turn, and it comes again then. So nobody overtakes those who wait, nobody is
+woken in vain, and nothing else is charged to anybody.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from runtender.decide import Turn
 from runtender.engine.plane import Plane
 from runtender.model import Job
 from runtender.ports import Increment
@@ -21,9 +22,12 @@ COUNTERS = 10
 
 # Long enough to look at after an incident; the database's TTL policy removes them then.
 _EXPIRY = timedelta(days=7)
-# Turns are given within this, the oldest job first, just before the minute in which they are taken.
-_TURNS = timedelta(seconds=0.9)
+# A queue longer than this is drawn for again at its end: few jobs wait as long for capacity.
+_MOST_MINUTES = 60
+_NO_MINUTE = 0
+# The jobs of a minute are woken just before it begins, the oldest first, so that its first tick finds them all.
 _LEAD = timedelta(seconds=1)
+_SPREAD = timedelta(seconds=0.9)
 # Jobs that have waited longer are all the oldest.
 _LONGEST_AGE = timedelta(hours=1)
 
@@ -48,55 +52,49 @@ class Budget:
         self._plane = plane
         self._used_up: set[str] = set()
 
-    def draw(self, job: Job) -> datetime | None:
-        """Draw one create; None when it was there, else the moment to come again. Raises `Retryable`."""
-        now = self._plane.clock.now()
-        counter = self._counter(job, now)
-        if self._stands_behind(job, counter):
-            self._count(counter, "waiting")
-            return self._turn(job, counter)
-        if counter.path not in self._used_up and self._count(counter, "n") <= counter.share:
-            return None
-        self._note_used_up(counter)
-        return self._turn(job, counter)
+    def draw(self, job: Job) -> Turn | None:
+        """Draw one create; None when it may be sent now, else the job's turn. Raises `Retryable`."""
+        now = self._minute(self._plane.clock.now())
+        given = job.walk.turn
+        if given is not None and given >= now:
+            return None if given == now else self._turn(job, given)
+        self._forget_before(now)
+        for minute in range(now, now + _MOST_MINUTES):
+            if self._has_room(self._counter(job, minute)):
+                return None if minute == now else self._turn(job, minute)
+        # A turn that has passed is none: the job draws anew.
+        return replace(self._turn(job, now + _MOST_MINUTES), minute=_NO_MINUTE)
 
-    def _counter(self, job: Job, now: datetime, minutes_before: int = 0) -> _Counter:
+    def _minute(self, moment: datetime) -> int:
+        return int(moment.timestamp() / self._length_s)
+
+    @property
+    def _length_s(self) -> float:
+        return self._plane.settings.timing.tick.total_seconds()
+
+    def _counter(self, job: Job, minute: int) -> _Counter:
         budget = self._plane.settings.api_budget
         number = int(hashlib.sha256(job.job_key.encode()).hexdigest(), 16) % min(COUNTERS, budget)
         share = budget // COUNTERS + (number < budget % COUNTERS)
-        minute = int(now.timestamp() / self._plane.settings.timing.tick.total_seconds()) - minutes_before
         return _Counter(minute=minute, number=number, share=share)
 
-    def _stands_behind(self, job: Job, counter: _Counter) -> bool:
-        """True for a newcomer when the jobs that wait since the last minute can use this one up."""
-        if job.walk.queued or job.resources:
+    def _has_room(self, counter: _Counter) -> bool:
+        if counter.path in self._used_up:
             return False
-        before = self._plane.store.get(f"budget/{counter.minute - 1}-{counter.number}")
-        if before is None:
-            return False
-        waiting = max(0, before.data.get("n", 0) - counter.share) + before.data.get("waiting", 0)
-        return bool(waiting >= counter.share)
-
-    def _count(self, counter: _Counter, field: str) -> int:
         expiry = self._plane.clock.now() + _EXPIRY
-        (sums,) = self._plane.store.commit(
-            [
-                Increment(
-                    path=counter.path, amounts={field: 1}, fields={"schema": SCHEMA, "expires_at": expiry}
-                )
-            ]
-        )
-        return int(sums[field])
-
-    def _note_used_up(self, counter: _Counter) -> None:
-        # Those of minutes that have passed are never asked for again.
-        self._used_up = {path for path in self._used_up if path.startswith(f"budget/{counter.minute}-")}
+        fields = {"schema": SCHEMA, "expires_at": expiry}
+        (sums,) = self._plane.store.commit([Increment(path=counter.path, amounts={"n": 1}, fields=fields)])
+        if sums["n"] <= counter.share:
+            return True
         self._used_up.add(counter.path)
+        return False
 
-    def _turn(self, job: Job, counter: _Counter) -> datetime:
-        """Return the job's moment among those who wait for the next minute."""
-        scale = self._plane.settings.time_scale
-        minute = self._plane.settings.timing.tick
-        begins = datetime.fromtimestamp((counter.minute + 1) * minute.total_seconds(), UTC)
+    def _forget_before(self, minute: int) -> None:
+        self._used_up = {path for path in self._used_up if path >= f"budget/{minute}-"}
+
+    def _turn(self, job: Job, minute: int) -> Turn:
+        """Return the job's moment among those whose turn is in that minute."""
+        begins = datetime.fromtimestamp(minute * self._length_s, UTC)
         age = min(max(begins - job.accepted_at, timedelta()), _LONGEST_AGE)
-        return begins - (_LEAD - _TURNS * (1 - age / _LONGEST_AGE)) / scale
+        before = _LEAD - _SPREAD * (1 - age / _LONGEST_AGE)
+        return Turn(minute=minute, at=begins - before / self._plane.settings.time_scale)

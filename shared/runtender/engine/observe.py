@@ -16,6 +16,7 @@ from runtender.capacity.quota import Readings
 from runtender.decide import Context, Look, LookKind, wanted
 from runtender.engine.inputs import split_uri
 from runtender.engine.plane import Plane
+from runtender.engine.shortages import Shortages
 from runtender.errors import Rejected, Retryable
 from runtender.ids import job_key, marker_object, marker_prefix
 from runtender.model import Cells, Job, Marker, MarkerStatus, Phase, Resource, Writer
@@ -40,6 +41,7 @@ class Observer:
 
     def __init__(self, plane: Plane) -> None:
         self._plane = plane
+        self._shortages = Shortages(plane)
         self._eyes: Mapping[LookKind, tuple[str, Callable[[Job, Resource], Any]]] = {
             LookKind.MARKERS: ("markers", self.markers),
             LookKind.OPERATION: ("operations", self._operation),
@@ -68,6 +70,8 @@ class Observer:
         try:
             if look.kind is LookKind.PREDECESSOR:
                 return replace(seen, predecessor_at_rest=self._predecessor_at_rest(job))
+            if look.kind is LookKind.SHORTAGES:
+                return replace(seen, short=self._shortages.known(job.plan))
             if look.kind is LookKind.QUOTA:
                 return replace(seen, quota=self._quota(job))
             row = next(row for row in job.resources if row.nonce == look.nonce)

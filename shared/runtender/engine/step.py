@@ -32,6 +32,7 @@ from runtender.engine.budget import Budget
 from runtender.engine.observe import Observer
 from runtender.engine.plane import Plane
 from runtender.engine.saving import Header, Loaded, Saver
+from runtender.engine.shortages import Shortages
 from runtender.errors import Conflict, RuntenderError
 from runtender.ids import gce_status_object, marker_object
 from runtender.logs import about
@@ -128,9 +129,11 @@ class _Step:
         self._polls = 0
 
     def run(self) -> Job:
+        before = self._loaded.job
         for _ in range(_MOST_ROUNDS):
             if not self._round():
                 break
+        Shortages(self._plane).tell(before, self._loaded.job)
         return self._loaded.job
 
     def _round(self) -> bool:
@@ -144,9 +147,9 @@ class _Step:
             seen = self._write_tombstones(before, decision.tombstones, seen)
             decision = decide(before, seen, ctx)
         if any(isinstance(effect, SendCreate) for effect in decision.effects):
-            again = self._budget.draw(before)
-            if again is not None:
-                decision = decide(before, seen, replace(ctx, creates_from=again))
+            turn = self._budget.draw(before)
+            if turn is not None:
+                decision = decide(before, seen, replace(ctx, turn=turn))
         try:
             self._save(before, decision)
         except Conflict:

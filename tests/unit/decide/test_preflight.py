@@ -8,10 +8,20 @@ from datetime import timedelta
 import pytest
 
 from runtender.decide import Look, LookKind, SendCreate, decide, record_create, wanted
-from runtender.model import Outcome, Phase, Placement, Reason, ResourceState, Scope, Verdict, WalkPolicy
+from runtender.model import (
+    Block,
+    Outcome,
+    Phase,
+    Placement,
+    Reason,
+    ResourceState,
+    Scope,
+    Verdict,
+    WalkPolicy,
+)
 from runtender.observed import Reading, Refusal, Seen
 
-ASKS = (Look(LookKind.QUOTA, ""),)
+ASKS = (Look(LookKind.SHORTAGES, ""), Look(LookKind.QUOTA, ""))
 FULL, ROOM = {"N2_CPUS": Reading(limit=24, usage=24)}, {"N2_CPUS": Reading(limit=24, usage=8)}
 TWO_REGIONS = tuple(
     Placement(region=region, zone=f"{region}-{letter}") for region in ("us-x1", "us-x2") for letter in "ab"
@@ -90,10 +100,31 @@ def test_a_region_that_was_refused_and_one_without_quota_leave_nothing(a, job):
     assert ended.reason is Reason.QUOTA_BLOCKED
 
 
+@pytest.mark.parametrize(
+    ("short", "order"),
+    [
+        pytest.param([(Scope.ZONE, "us-x1-a")], ["us-x1-b", "us-x2-a", "us-x2-b", "us-x1-a"], id="a zone"),
+        pytest.param(
+            [(Scope.REGION, "us-x1")], ["us-x2-a", "us-x2-b", "us-x1-a", "us-x1-b"], id="a whole region"
+        ),
+        pytest.param([(Scope.ZONE, "us-x9-a")], [p.zone for p in TWO_REGIONS], id="a place nobody wants"),
+    ],
+)
+def test_what_lately_had_no_room_for_others_is_tried_last(a, job, short, order):
+    blocks = tuple(Block(scope=scope, name=name, until=a.at(600)) for scope, name in short)
+    decision = decide(job(), Seen(quota={}, short=blocks), a.ctx())
+    assert zones(decision.job) == order
+    assert decision.job.resources[0].location == order[0]
+
+
 class TestWhenItIsAskedFor:
     def test_before_the_first_placement(self, a, job):
         assert wanted(job(), Seen(), a.ctx()) == ASKS
-        assert wanted(job(), Seen(quota={}), a.ctx()) == ()
+        assert wanted(job(), Seen(quota={}), a.ctx()) == ASKS[:1]
+        assert wanted(job(), Seen(quota={}, short=()), a.ctx()) == ()
+
+    def test_only_shortages_where_the_config_wants_no_preflight(self, a, job):
+        assert wanted(job(preflight=False), Seen(), a.ctx()) == ASKS[:1]
 
     def test_not_in_the_middle_of_a_pass(self, a, job):
         placed = decide(job(), Seen(quota={}), a.ctx()).job
@@ -102,7 +133,7 @@ class TestWhenItIsAskedFor:
 
     @pytest.mark.parametrize(
         "why",
-        ["the rest between passes", "a cancel", "the end of the capacity wait", "the config", "the bounds"],
+        ["the rest between passes", "a cancel", "the end of the capacity wait", "the bounds"],
     )
     def test_not_when_nothing_will_be_placed(self, a, job, why):
         base, at = job(), 0
@@ -113,8 +144,6 @@ class TestWhenItIsAskedFor:
                 base = replace(base, cancel_requested=True)
             case "the end of the capacity wait":
                 base = replace(base, deadlines=replace(base.deadlines, capacity=a.t0 - timedelta(seconds=1)))
-            case "the config":
-                base = job(preflight=False)
             case _:
                 base = replace(base, walk=replace(base.walk, attempts=8))
         assert wanted(base, Seen(), a.ctx(at)) == ()
