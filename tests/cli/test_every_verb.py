@@ -18,6 +18,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Of each verb: what to call it with (in capitals: what the fixture below makes), and the schema of what it prints.
 VERBS = {
     "submit": ("submit CONFIG", "answer"),
+    "plan": ("plan CONFIG", "plan"),
     "stage": ("stage PACKAGE", "package"),
     "list": ("list --filter label.team=*", "runs"),
     "describe": ("describe RUN", "run"),
@@ -88,7 +89,8 @@ def call(runtender, intake, words, tmp_path, monkeypatch, request):
     def run(line, form):
         folder = request.getfixturevalue("home").folder if line == "local env" else tmp_path
         monkeypatch.chdir(folder)
-        return runtender(*(words.get(word, word) for word in line.split()), "--format", form, topics=intake)
+        arguments = [words.get(word, word) for word in line.split()]
+        return runtender(*arguments, "--format", form, topics=intake, settings=intake.plane.settings)
 
     return run
 

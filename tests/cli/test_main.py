@@ -45,7 +45,7 @@ def test_help_names_every_verb():
     verbs = {line.split()[0] for line in result.stdout.partition("Commands:")[2].splitlines() if line}
     assert verbs == set(
         """
-        submit stage list describe history wait logs cancel retry dead-letters doctor local completion
+        submit plan stage list describe history wait logs cancel retry dead-letters doctor local completion
         """.split()
     )
 

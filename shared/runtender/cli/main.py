@@ -13,6 +13,7 @@ from runtender.cli.doctor import doctor
 from runtender.cli.exits import Exit, Failure
 from runtender.cli.local_commands import local
 from runtender.cli.logs import logs
+from runtender.cli.plan import plan
 from runtender.cli.runs import describe, history, list_runs
 from runtender.cli.stage import stage
 from runtender.cli.steering import cancel, retry
@@ -55,6 +56,7 @@ def cli(project: str | None, settings: Mapping[str, str]) -> None:
 
 for _command in (
     submit,
+    plan,
     stage,
     list_runs,
     describe,

@@ -10,6 +10,7 @@ from runtender.cli.answers import answer_document, answer_parts, awaited, publis
 from runtender.cli.exits import input_faults
 from runtender.cli.output import Format, emit, note, with_format
 from runtender.cli.parameters import duration, labels, names
+from runtender.cli.plan import max_cost_option, show_plan
 from runtender.cli.reports import outcome_parts
 from runtender.cli.wait import leave, watch_to_end
 from runtender.cli.world import with_world
@@ -25,6 +26,7 @@ from runtender.model import SubmitKind
 @click.option(
     "--wait", "waits", is_flag=True, help="Stay until the run has ended, and end with its exit code."
 )
+@click.option("--dry-run", is_flag=True, help="Show what would be done, like 'runtender plan', and leave.")
 @click.option("--no-confirm", is_flag=True, help="Publish and leave; do not wait for the plane's answer.")
 @click.option("--force", is_flag=True, help="Start a new attempt although this config has run before.")
 @click.option(
@@ -39,6 +41,7 @@ from runtender.model import SubmitKind
 @click.option(
     "--capacity-wait", metavar="SPAN", callback=duration, help="How long to look for capacity, e.g. 45m."
 )
+@max_cost_option
 @click.option(
     "--label", "labels", metavar="KEY=VALUE", multiple=True, callback=labels, help="A label; repeatable."
 )
@@ -64,6 +67,7 @@ def submit(
     config: str,
     *,
     waits: bool,
+    dry_run: bool,
     no_confirm: bool,
     request_id: str | None,
     kind: str,
@@ -78,6 +82,9 @@ def submit(
     request_id = request_id or new_request_id()
     with input_faults():
         content = read_config(config, world.objects)
+        if dry_run:
+            show_plan(world, chosen, content, Wishes(kind=SubmitKind(kind), **wishes))
+            return
         note(submit_config(world, content, request_id, Wishes(kind=SubmitKind(kind), **wishes)))
     if no_confirm:
         _report(chosen, published(request_id))

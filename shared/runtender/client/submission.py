@@ -18,6 +18,7 @@ from runtender.client.object_uri import ObjectUri
 from runtender.client.panel_check import check_panel
 from runtender.client.requests import Message, publish, read_back
 from runtender.client.world import World
+from runtender.engine.tables import read_knowledge
 from runtender.errors import Fault, Rejected
 from runtender.forecast.blocks import RunConfig
 from runtender.forecast.config import parse_config
@@ -39,6 +40,7 @@ class Wishes:
     every: timedelta | None = None
     run_limit: timedelta | None = None
     capacity_wait: timedelta | None = None
+    max_cost_usd: float | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     models: Sequence[str] = ()
     families: Sequence[str] = ()
@@ -52,15 +54,42 @@ def submit_config(world: World, config: Mapping[str, Any], request_id: str, wish
 
     Raises `Rejected` with every fault of message, config and panel, and has then published nothing.
     """
+    prepared = _prepared(world, config, request_id, wishes)
+    seen = _checked(world, prepared.message, config, wishes.kind)
+    if prepared.stored is not None:
+        # Named by its content: what is there already is the same config.
+        world.objects.create(prepared.stored.bucket, prepared.stored.name, prepared.body)
+    publish(world, prepared.message)
+    return seen
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Draft:
+    """A submit message that was not published, as the plane would read it."""
+
+    message: Message
+    request: SubmitRequest
+
+
+def prepare(world: World, config: Mapping[str, Any], request_id: str, wishes: Wishes) -> Draft:
+    """Return the message of a submit, and do nothing with it; raises `Rejected` with every fault of the message."""
+    message = _prepared(world, config, request_id, wishes).message
+    return Draft(message=message, request=read_back(world, message))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Prepared:
+    """A message, and where its config is to be stored if it is too large to go along."""
+
+    message: dict[str, Any]
+    body: bytes
+    stored: ObjectUri | None
+
+
+def _prepared(world: World, config: Mapping[str, Any], request_id: str, wishes: Wishes) -> _Prepared:
     body = _canonical(config)
     large = _place_of(body, world.settings.code_bucket) if len(body) > MAX_INLINE_CONFIG_BYTES else None
-    message = _message(config, large, request_id, wishes)
-    seen = _checked(world, message, config, wishes.kind)
-    if large is not None:
-        # Named by its content: what is there already is the same config.
-        world.objects.create(large.bucket, large.name, body)
-    publish(world, message)
-    return seen
+    return _Prepared(message=_message(config, large, request_id, wishes), body=body, stored=large)
 
 
 def _canonical(config: Mapping[str, Any]) -> bytes:
@@ -82,14 +111,17 @@ def _message(
     config: Mapping[str, Any], stored: ObjectUri | None, request_id: str, wishes: Wishes
 ) -> dict[str, Any]:
     """Return the message, without what was not asked for."""
-    limits = {"capacity_wait": wishes.capacity_wait, "run": wishes.run_limit}
+    spans = {"capacity_wait": wishes.capacity_wait, "run": wishes.run_limit}
+    limits: dict[str, Any] = {name: format_duration(span) for name, span in spans.items() if span is not None}
+    if wishes.max_cost_usd is not None:
+        limits["cost_usd"] = wishes.max_cost_usd
     options = {
         "families": list(wishes.families),
         "models": list(wishes.models),
         "force": wishes.force,
         "every": format_duration(wishes.every) if wishes.every is not None else None,
         "labels": wishes.labels,
-        "limits": {name: format_duration(span) for name, span in limits.items() if span is not None},
+        "limits": limits,
         "image": wishes.image,
         "package_uri": wishes.package_uri,
         "entrypoint": wishes.entrypoint,
@@ -113,7 +145,8 @@ def _checked(world: World, message: Message, config: Mapping[str, Any], kind: Su
         if kind is SubmitKind.TASK:
             parse_task(config)
         else:
-            seen = _check_forecast(parse_config(config), request, world.objects)
+            catalogue = read_knowledge(world.objects, world.settings).catalogue
+            seen = _check_forecast(parse_config(config, catalogue), request, world.objects)
     if faults:
         raise Rejected(faults)
     return seen

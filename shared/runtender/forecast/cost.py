@@ -60,7 +60,11 @@ def estimate(plan: JobPlan, prices: Prices, catalogue: Catalogue, *, time_scale:
     unknown = tuple(dict.fromkeys(name for one in found for name in one.unknown))
     hourly = None if unknown or not found else max(one.usd for one in found)
     workers = max(1, plan.worker_count)
-    hours = plan.max_run_duration * time_scale / _HOUR
+    life = plan.max_run_duration
+    if plan.runtime == "gke":
+        # Nodes may be there while the rest of them is waited for.
+        life += plan.capacity_wait
+    hours = life * time_scale / _HOUR
     wall = (plan.resource_plan or {}).get("wall_estimate_s")
     return Estimate(
         machines=workers,
@@ -68,9 +72,15 @@ def estimate(plan: JobPlan, prices: Prices, catalogue: Catalogue, *, time_scale:
         at_most_usd=None if hourly is None else _cents(hourly * workers * hours),
         expected_usd=None if hourly is None or wall is None else _cents(hourly * workers * wall / 3600),
         unknown=unknown,
-        notes=("Spot: the on-demand price is the bound",) if plan.spot else (),
+        notes=_notes(plan),
         read_on=min((one.read_on for one in found if one.read_on), default=""),
     )
+
+
+def _notes(plan: JobPlan) -> tuple[str, ...]:
+    spot = ("Spot: the on-demand price is the bound",) if plan.spot else ()
+    cluster = ("the fee of a cluster and its system nodes are not counted",) if plan.runtime == "gke" else ()
+    return (*spot, *cluster)
 
 
 def total(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
