@@ -21,6 +21,7 @@ from typing import Any
 MEASUREMENTS = {
     "cold start": "cold_start.py",
     "one happy run": "happy_run.py",
+    "planning": "planning.py",
 }
 _HEADINGS = ("", "measured", "aim", "behind it")
 

@@ -42,6 +42,13 @@ def test_a_cold_start_is_a_multiple_of_the_framework_alone():
     assert all(one["value"] > 1 and one.keys() == FIELDS for one in figures)
 
 
+def test_a_plan_is_quick_and_holds_nothing_per_series():
+    took, memory = json.loads(_run("planning.py"))
+    # Ten times the aim, so that a machine under load fails no test; what grows with the series would fail any.
+    assert took["value"] < 10 * took["aim"]
+    assert memory["value"] <= memory["aim"]
+
+
 def test_the_document_holds_each_figure_and_the_machine_it_was_taken_on(happy_run):
     document = json.loads(_run("run.py", "--json", "--only", "one happy run"))
     assert document["figures"] == {"one happy run": happy_run}
