@@ -168,6 +168,13 @@ def test_clusters_of_different_jobs_have_different_names(one, other):
     assert (ids.cluster_name(one) == ids.cluster_name(other)) == (one == other)
 
 
+@given(one=keys, other=keys)
+def test_ray_clusters_of_different_runs_have_different_names(one, other):
+    assert RFC_1035.fullmatch(ids.ray_cluster_name(one))
+    assert len(ids.ray_cluster_name(one)) <= 53
+    assert (ids.ray_cluster_name(one) == ids.ray_cluster_name(other)) == (one == other)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

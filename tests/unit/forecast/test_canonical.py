@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtender.forecast.canonical import run_id_of, to_canonical, to_document
-from runtender.forecast.config import parse_config
+from runtender.forecast.config import COMPUTE_FIELDS, parse_config
 
 BASE: dict[str, Any] = {
     "run_name": "Flights",
@@ -119,3 +119,40 @@ def test_the_document_is_read_back_to_an_equal_config(fields):
 @given(st.permutations(list(BASE)))
 def test_a_run_id_does_not_depend_on_the_order_of_keys(names):
     assert run_id_of(parse_config({name: BASE[name] for name in names})) == run_id()
+
+
+def another(kind, value):
+    """A value that the field takes and that is not this one."""
+    candidates = (not value, 2, 3, 0.75, 1.5, 99.5, "another", *kind.schema.get("enum", ()), ["us-east1"])
+    return next(candidate for candidate in candidates if kind.accepts(candidate) and candidate != value)
+
+
+COMPUTE_DEFAULTS = {
+    name: default
+    for name, default in to_document(parse_config({**BASE, "python_runtime": "spark"}))["compute"].items()
+    if name in COMPUTE_FIELDS and not isinstance(default, dict)
+}
+
+
+@pytest.mark.parametrize("name", COMPUTE_DEFAULTS)
+def test_any_other_compute_makes_another_run(name):
+    value = COMPUTE_DEFAULTS[name]
+    if name == "min_workers":
+        compute = {"min_workers": 2, "max_workers": 9}
+    elif name == "accelerator_count":
+        compute = {name: 4}
+    else:
+        compute = {name: another(COMPUTE_FIELDS[name], value)}
+    base = {**BASE, "python_runtime": "spark"}
+    assert run_id_of(parse_config({**base, "compute": compute})) != run_id_of(parse_config(base))
+
+
+@given(st.integers(1, 10_000), st.sampled_from(["D", "W", "M"]), st.integers(1, 400))
+def test_two_configs_have_one_run_id_only_when_they_ask_for_the_same(limit, freq, horizon):
+    def build(**data):
+        return run_id_of(parse_config({**BASE, "data": {**BASE["data"], **data}}))
+
+    one = build(series_limit=limit, freq=freq, horizon=horizon)
+    assert one == build(horizon=horizon, freq=freq, series_limit=limit)
+    assert one != build(series_limit=limit + 1, freq=freq, horizon=horizon)
+    assert one != build(series_limit=limit, freq=freq, horizon=horizon + 1)
