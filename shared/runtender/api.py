@@ -77,6 +77,7 @@ def submit(  # noqa: PLR0913 - what can be asked for, each by its name
     every: timedelta | None = None,
     run_limit: timedelta | None = None,
     capacity_wait: timedelta | None = None,
+    max_cost_usd: float | None = None,
     labels: Mapping[str, str] | None = None,
     models: Sequence[str] = (),
     families: Sequence[str] = (),
@@ -89,8 +90,9 @@ def submit(  # noqa: PLR0913 - what can be asked for, each by its name
     """Check a config, publish it, and return what the plane made of it.
 
     `config` is the config itself, or a JSON or YAML file or `gs://` URI that holds it. `force` starts a new attempt of
-    what has run before, `every` at most one per period. `request_id` is your own id of the request: repeated, it changes
-    nothing. Raises `Rejected` with all faults, found here or by the plane, and `NoAnswer` if the plane does not answer.
+    what has run before, `every` at most one per period. A run that may cost more than `max_cost_usd` is rejected.
+    `request_id` is your own id of the request: repeated, it changes nothing. Raises `Rejected` with all faults, found
+    here or by the plane, and `NoAnswer` if the plane does not answer.
     """
     world = plane or _plane()
     wishes = Wishes(
@@ -99,6 +101,7 @@ def submit(  # noqa: PLR0913 - what can be asked for, each by its name
         every=every,
         run_limit=run_limit,
         capacity_wait=capacity_wait,
+        max_cost_usd=max_cost_usd,
         labels=labels or {},
         models=models,
         families=families,

@@ -33,6 +33,14 @@ def test_a_task_runs_on_a_machine_and_leaves_nothing(caller: Any) -> None:
     caller.await_that(lambda: set(caller.cloud.leftovers().values()) == {0})
 
 
+def test_the_shipped_task_runs_as_it_stands(caller: Any) -> None:
+    config = json.loads(FLIGHTS_CONFIG.with_name("task.json").read_bytes())
+    job = caller.task(*config.pop("command"), **{**config, "name": f"shipped-{uuid.uuid4().hex[:8]}"})
+    job = caller.await_phase(job, Phase.DONE)
+    assert (job.outcome, job.plan.machine_type) == (Outcome.SUCCEEDED, config["machine_type"])
+    assert f"hello from {job.job_key}" in caller.logs(job)
+
+
 def test_a_tasks_exit_code_and_last_words_outlive_its_machine(caller: Any) -> None:
     job = caller.task("python", "-c", "print('no such luck'); raise SystemExit(3)")
     job = caller.await_phase(job, Phase.DONE)
