@@ -53,7 +53,7 @@ def page() -> str:
 
 
 def _settings() -> Iterator[str]:
-    keys = ", ".join(f"`{name.removeprefix('SF_').lower()}`" for name in file_variables())
+    keys = ", ".join(f"`{name.removeprefix('SF_').lower()}`" for name in sorted(file_variables()))
     yield f"Keys: {keys}.\n"
 
 
