@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 __all__ = [
+    "Admission",
     "Block",
     "Cells",
     "Cleanup",
@@ -24,6 +25,7 @@ __all__ = [
     "JobPlan",
     "LedgerEntry",
     "Limits",
+    "LiveLimit",
     "Marker",
     "MarkerStatus",
     "Outcome",
@@ -162,6 +164,14 @@ class MarkerStatus(StrEnum):
     INTERRUPTED = "INTERRUPTED"
 
 
+class Admission(StrEnum):
+    """Where a job stands with the plane's limits: before them, under them, or behind them."""
+
+    WAITING = "waiting"
+    LIVE = "live"
+    LEFT = "left"
+
+
 class Writer(StrEnum):
     """Who wrote a marker."""
 
@@ -196,6 +206,16 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LiveLimit:
+    """How much of a plane's jobs may be alive at once: of all, or of those with a label. None: as much as there is."""
+
+    label: tuple[str, str] | None = None
+    jobs: int | None = None
+    vcpus: int | None = None
+    gpus: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SubmitRequest:
     """A validated message of the submit topic. `config` is the JSON object as sent, `message_id` Pub/Sub's."""
 
@@ -218,6 +238,7 @@ class SubmitRequest:
     image: str | None = None
     package_uri: str | None = None
     entrypoint: str | None = None
+    priority: int = 0
     requested_by: str = ""
 
 
@@ -298,6 +319,7 @@ class JobPlan:
     logs_uri: str = ""
     source_table: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    priority: int = 0
     placements: tuple[Placement, ...]
     walk: WalkPolicy = WalkPolicy()
     capacity_wait: timedelta
@@ -455,7 +477,11 @@ class HistoryRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
-    """The unit of work: one family slice of a run, one attempt."""
+    """The unit of work: one family slice of a run, one attempt.
+
+    `admission` is null where there are no limits. `queue_at` is the job's place among those who wait for them, `admitted_at`
+    when it was let in.
+    """
 
     job_key: str
     key: str
@@ -474,6 +500,9 @@ class Job:
     walk: Walk = Walk()
     deadlines: Deadlines
     accepted_at: datetime
+    admission: Admission | None = None
+    queue_at: datetime | None = None
+    admitted_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
     wake_at: datetime | None
@@ -485,6 +514,11 @@ class Job:
     history: tuple[HistoryRow, ...] = ()
     version: int = 0
     token: str = ""
+
+    @property
+    def search_began_at(self) -> datetime:
+        """When it began to look for capacity: waiting for the plane's own limits is no search."""
+        return self.admitted_at or self.accepted_at
 
     @property
     def live(self) -> tuple[Resource, ...]:

@@ -6,13 +6,14 @@ alike, so that a day's run can be watched in minutes.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 
 from runtender.errors import Fault, Rejected
-from runtender.model import Timing
+from runtender.model import LiveLimit, Timing
 
 _SECONDS = {
     "SF_PROVISION_WAIT_S": "provision_wait",
@@ -40,6 +41,9 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _FOLDER = re.compile(r"gs://[a-z0-9][a-z0-9._-]*(/.*)?")
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
 _MOST_SHOWN = 60
+
+_LIMITED = frozenset({"jobs", "vcpus", "gpus"})
+_MOST_ALIVE = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +77,7 @@ class Settings:
     guest_self_delete: bool = True
     run_limit: timedelta = timedelta(seconds=86400)
     api_budget: int = 1000
+    live_limits: tuple[LiveLimit, ...] = ()
     backend: str = "google"
     time_scale: float = 1.0
     timing: Timing = Timing()
@@ -117,6 +122,7 @@ class Settings:
             guest_self_delete=reader.truth("SF_GUEST_SELF_DELETE", default=True),
             run_limit=timedelta(seconds=reader.seconds("SF_BATCH_JOB_WAIT_S", 86400)),
             api_budget=reader.whole("SF_API_BUDGET", 1000, most=_MOST_CREATES_PER_MINUTE),
+            live_limits=reader.live_limits("SF_LIMITS"),
             backend=reader.choice("SF_BACKEND", ("google", "embedded")),
             time_scale=scale,
             timing=timing,
@@ -132,6 +138,23 @@ class Settings:
 def _cells_prefix(warehouse_uri: str, code_bucket: str) -> str:
     """`gs://<warehouse>/artifacts`; without a warehouse the results lie in the code bucket (apart from `runs/`)."""
     return f"{warehouse_uri.rstrip('/')}/artifacts" if warehouse_uri else f"gs://{code_bucket}/artifacts"
+
+
+def _live_limit(raw: object) -> LiveLimit | None:
+    """Return a limit as it is written; None for what is none."""
+    if not isinstance(raw, dict) or not raw.keys() <= {"label", *_LIMITED} or not raw.keys() & _LIMITED:
+        return None
+    amounts = {name: raw[name] for name in _LIMITED & raw.keys()}
+    label = raw.get("label", {"": ""})
+    if not all(type(amount) is int and 0 <= amount <= _MOST_ALIVE for amount in amounts.values()):
+        return None
+    if (
+        not isinstance(label, dict)
+        or len(label) != 1
+        or not all(isinstance(text, str) for text in label.values())
+    ):
+        return None
+    return LiveLimit(label=next(iter(label.items())) if "label" in raw else None, **amounts)
 
 
 class _Reader:
@@ -197,6 +220,20 @@ class _Reader:
         if not _LABEL.fullmatch(value):
             self._refuse(name, value, "a label's value", "use at most 63 of a-z, 0-9, _ and -")
         return value
+
+    def live_limits(self, name: str) -> tuple[LiveLimit, ...]:
+        """Read `[{"jobs": 20}, {"label": {"team": "demand"}, "vcpus": 64, "gpus": 4}]`."""
+        value = self.text(name, "[]")
+        try:
+            listed = json.loads(value)
+        except ValueError:
+            listed = None
+        limits = [_live_limit(one) for one in listed] if isinstance(listed, list) else [None]
+        known = tuple(limit for limit in limits if limit is not None)
+        if len(known) < len(limits):
+            example = 'write e.g. [{"jobs": 20}, {"label": {"team": "demand"}, "gpus": 4}]'
+            self._refuse(name, value, "a list of limits on jobs, vcpus and gpus", example)
+        return known
 
     def scale(self) -> float:
         value = self.text("SF_TIME_SCALE", "1")

@@ -49,6 +49,20 @@ def test_list_is_a_table_for_people(runtender, make, keep):
     ]
 
 
+def test_a_list_shows_who_waits_for_the_limits_and_where_in_the_queue(runtender, make, keep):
+    for minute, waits in enumerate((None, 9, 4)):
+        run_id = f"run-{minute}-0123456789ab"
+        place = (
+            {"queue_at": make.ACCEPTED + timedelta(minutes=waits), "admission": "waiting"} if waits else {}
+        )
+        job = make.job(run_id=run_id, **place)
+        keep(make.run(job, run_id=run_id, created_at=make.ACCEPTED + timedelta(minutes=minute)), job)
+    header, *rows = runtender("list").stdout.splitlines()
+
+    assert header.split()[-1] == "QUEUE"
+    assert [row.split()[-1] for row in rows] == ["1", "2", "-"]
+
+
 def test_an_empty_list_says_how_to_begin(runtender, parsed):
     result = runtender("list", "--format", "json")
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from runtender.errors import Rejected
+from runtender.model import LiveLimit
 from runtender.settings import Settings
 
 LEAST = {"SF_PROJECT_ID": "p", "SF_CODE_BUCKET": "code"}
@@ -88,3 +89,31 @@ def test_a_wrong_value_is_named_with_what_to_write(name, value):
 
 def test_a_handler_need_not_wait_for_an_insert():
     assert Settings.from_env({**LEAST, "SF_PROVISION_WAIT_S": "0"}).timing.provision_wait == timedelta(0)
+
+
+def test_limits_are_on_the_whole_plane_or_on_a_label():
+    text = '[{"jobs": 20}, {"label": {"team": "demand"}, "vcpus": 64, "gpus": 4}]'
+    assert Settings.from_env({**LEAST, "SF_LIMITS": text}).live_limits == (
+        LiveLimit(jobs=20),
+        LiveLimit(label=("team", "demand"), vcpus=64, gpus=4),
+    )
+    assert Settings.from_env(LEAST).live_limits == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("20", id="no list"),
+        pytest.param("[20]", id="no limits in it"),
+        pytest.param("[{}]", id="a limit on nothing"),
+        pytest.param('[{"machines": 20}]', id="on what is not limited"),
+        pytest.param('[{"jobs": -1}]', id="less than none"),
+        pytest.param('[{"jobs": true}]', id="no number"),
+        pytest.param('[{"jobs": 1, "label": "team"}]', id="a label without a value"),
+        pytest.param('[{"jobs": 1, "label": {"a": "b", "c": "d"}}]', id="two labels"),
+        pytest.param("[", id="no JSON"),
+    ],
+)
+def test_a_limit_that_cannot_be_meant_is_refused_by_name(text):
+    with pytest.raises(Rejected, match="SF_LIMITS"):
+        Settings.from_env({**LEAST, "SF_LIMITS": text})

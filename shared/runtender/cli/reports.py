@@ -17,8 +17,11 @@ from runtender.client.records import RunRecord
 from runtender.model import CleanupState, Deadlines, HistoryRow, Job, Run
 
 
-def list_parts(runs: Iterable[Run], now: datetime) -> Iterator[RenderableType]:
-    """Show one line per run."""
+def list_parts(runs: Iterable[Run], now: datetime, places: Mapping[str, int]) -> Iterator[RenderableType]:
+    """Show one line per run, with its place in the queue where there is one."""
+    columns = ["RUN", "STATUS", "OUTCOME", "FAMILIES", "CREATED", "TOOK"]
+    if places:
+        columns.append("QUEUE")
     rows = [
         (
             run.run_id,
@@ -27,10 +30,11 @@ def list_parts(runs: Iterable[Run], now: datetime) -> Iterator[RenderableType]:
             ", ".join(run.families),
             moment(run.created_at),
             span(took(run, now)),
+            *([str(places.get(run.run_id, ""))] if places else ()),
         )
         for run in runs
     ]
-    yield table(("RUN", "STATUS", "OUTCOME", "FAMILIES", "CREATED", "TOOK"), rows, numbers=["TOOK"])
+    yield table(columns, rows, numbers=["TOOK", "QUEUE"])
 
 
 def outcome_parts(record: RunRecord) -> Iterator[RenderableType]:

@@ -9,7 +9,7 @@ from runtender.cli.output import Format, emit, note, with_format
 from runtender.cli.parameters import chosen_jobs, family_option, run_argument
 from runtender.cli.reports import history_parts, list_parts, run_parts
 from runtender.cli.world import with_world
-from runtender.client.records import load_run, newest_runs, whole_history
+from runtender.client.records import load_run, newest_runs, queue_places, whole_history
 from runtender.client.world import World
 from runtender.wire.codec import encode
 from runtender.wire.documents import run_from_document
@@ -47,7 +47,7 @@ def list_runs(world: World, chosen: Format, wanted: tuple[Filter, ...], sorting:
     emit(
         chosen,
         {"runs": [documents[run.run_id] for run in found]},
-        lambda: list_parts(found, now),
+        lambda: list_parts(found, now, queue_places(world.store)),
     )
     if not documents:
         note("no runs yet; 'runtender submit CONFIG' starts one")

@@ -14,6 +14,8 @@ from runtender.wire.documents import job_from_document, job_path, run_from_docum
 
 # Six families and their repairs, each with a dozen attempts, are below this.
 _MAX_JOBS = 200
+# Nobody counts further.
+_MAX_WAITING = 1000
 # Of 50 rows each: a job with more transitions than this has been walking for years.
 _MAX_BLOCKS = 1000
 
@@ -58,6 +60,15 @@ def newest_runs(store: Store, limit: int) -> list[Document]:
     return [
         snapshot.data for snapshot in store.find("runs", order_by="created_at", descending=True, limit=limit)
     ]
+
+
+def queue_places(store: Store) -> Mapping[str, int]:
+    """Return the place of each run in the queue before the plane's limits, from 1: that of its first waiting job."""
+    waiting = store.find("jobs", order_by="queue_at", limit=_MAX_WAITING)
+    places: dict[str, int] = {}
+    for place, snapshot in enumerate(waiting, 1):
+        places.setdefault(snapshot.data["run_id"], place)
+    return places
 
 
 def whole_history(store: Store, job: Job) -> tuple[HistoryRow, ...]:

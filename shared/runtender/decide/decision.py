@@ -24,6 +24,7 @@ class Context:
     """The circumstances of one step: the moment, who asks (`token`), of which plane, chance in [0, 1).
 
     `thorough` is false when only an event's own subject need be read; a due job or a suspicious fleet list makes it true.
+    `limited`: the plane has limits on what may be alive, and a new job waits to be let in.
     `turn` is set when no create may be sent now: when the job has its turn.
     """
 
@@ -33,6 +34,7 @@ class Context:
     jitter: float = 0.0
     timing: Timing = Timing()
     thorough: bool = True
+    limited: bool = False
     turn: Turn | None = None
 
     def is_held(self, row: Resource) -> bool:

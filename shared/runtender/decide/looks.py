@@ -6,6 +6,7 @@ job, so that a happy run costs few calls. A look that failed is asked for once p
 
 from __future__ import annotations
 
+from runtender.decide.admission import join, waits_for_admission
 from runtender.decide.decision import (
     Context,
     Look,
@@ -56,7 +57,7 @@ def _before_placing(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
     """Looks for a job that has nothing anywhere."""
     if waits_for_predecessor(job) and not seen.predecessor_at_rest:
         return (Look(LookKind.PREDECESSOR, ""),) if seen.predecessor_at_rest is None else ()
-    if not begins_pass(job, ctx):
+    if not begins_pass(job, ctx) or waits_for_admission(join(job, ctx)):
         return ()
     looks = [Look(LookKind.SHORTAGES, "")] if seen.short is None else []
     if job.plan.walk.preflight and seen.quota is None:

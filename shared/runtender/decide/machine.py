@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import assert_never
 
+from runtender.decide.admission import join, leave, waits_for_admission
 from runtender.decide.decision import (
     Context,
     Decision,
@@ -76,7 +77,8 @@ def decide(job: Job, seen: Seen, ctx: Context) -> Decision:
     unchanged = decision.job == job
     if decision.tombstones or (unchanged and (not ctx.thorough or (job.wake_at or ctx.now) > ctx.now)):
         return decision
-    after = replace(decision.job, wake_at=next_wake(decision.job, ctx))
+    after = leave(decision.job)
+    after = replace(after, wake_at=next_wake(after, ctx))
     return replace(decision, job=after, more=_goes_on(job, decision))
 
 
@@ -121,7 +123,9 @@ def _first_place(job: Job, seen: Seen, ctx: Context) -> Decision:
     """Begin to place, unless an older attempt still has something: two attempts never run side by side."""
     waits = waits_for_predecessor(job) and not seen.predecessor_at_rest
     if not waits or job.cancel_requested or ctx.now >= job.deadlines.capacity:
-        return place(job, ctx, seen)
+        job = join(job, ctx)
+        outside = waits_for_admission(job) and not job.cancel_requested
+        return Decision(job=job) if outside else place(job, ctx, seen)
     return Decision(job=replace(job, walk=replace(job.walk, resume_at=ctx.now + ctx.timing.tick)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from runtender.decide.admission import waits_for_admission
 from runtender.decide.decision import Context, current
 from runtender.model import Job, Phase, Resource, ResourceState, SubmitKind
 
@@ -30,6 +31,9 @@ def _target(job: Job, ctx: Context) -> datetime:
         return row.until
     if job.phase is Phase.STOPPING:
         return ctx.now + _teardown_pause(job, row, ctx)
+    if waits_for_admission(job):
+        # Whoever makes room lets it in; this is only in case that goes wrong.
+        return ctx.now + ctx.timing.watch_interval
     if row is None:
         return max(ctx.now, min(job.walk.resume_at or ctx.now, job.deadlines.capacity))
     if row.state is ResourceState.DELETING or row.operation is not None:

@@ -102,7 +102,7 @@ def _bounds_reached(job: Job, ctx: Context) -> bool:
     policy = job.plan.walk
     return bool(
         (policy.max_attempts and job.walk.attempts >= policy.max_attempts)
-        or (policy.max_wall and ctx.now - job.accepted_at >= policy.max_wall)
+        or (policy.max_wall and ctx.now - job.search_began_at >= policy.max_wall)
     )
 
 
@@ -163,7 +163,7 @@ def _end_of_pass(job: Job, ctx: Context) -> Decision:
 
 def _ends_after_wall(job: Job, moment: datetime) -> bool:
     wall = job.plan.walk.max_wall
-    return bool(wall) and moment >= job.accepted_at + wall
+    return bool(wall) and moment >= job.search_began_at + wall
 
 
 def _give_up(job: Job, ctx: Context, reason: Reason, detail: str) -> Decision:

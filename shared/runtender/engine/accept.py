@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from runtender.capacity.admission import broken_alone
 from runtender.decide import with_job
 from runtender.engine.inputs import (
     check_panels,
@@ -78,6 +79,7 @@ class Acceptor:
             return turned_away
         ground = replace(ground, stored_profiles=self._profiles(request, raw, ground))
         subject = plan_subject(request, raw, ground, _next_attempts(run))
+        self._check_limits(subject.families)
         check_panels(objects, subject.families.values())
         if subject.stored_config is not None:
             store_config(objects, config_uri(self._plane.settings.code_bucket, run_id), subject.stored_config)
@@ -93,6 +95,17 @@ class Acceptor:
         plans = {family: self._plan_again(run, family) for family in _to_retry(request, run)}
         subject = Subject(run_id=run_id, families=plans)
         return self._documents(request, subject, run, standing, None)
+
+    def _check_limits(self, families: Mapping[str, JobPlan]) -> None:
+        """Refuse a job that no limit would ever let begin."""
+        for family, plan in families.items():
+            limit = broken_alone(self._plane.settings.live_limits, plan)
+            if limit is not None:
+                whose = f" for {'='.join(limit.label)}" if limit.label else ""
+                problem = (
+                    f"one {plan.machine_type} of {family!r} is more than the plane's limit{whose} allows"
+                )
+                raise Rejected.because("SF_LIMITS", problem, "choose a smaller machine, or raise the limit")
 
     def _plan_again(self, run: Run, family: str) -> JobPlan:
         entry = run.families[family]

@@ -27,6 +27,7 @@ from runtender.decide import (
     record_create,
     record_delete,
 )
+from runtender.engine.admission import Admissions
 from runtender.engine.announce import announce, is_to_be_announced
 from runtender.engine.budget import Budget
 from runtender.engine.observe import Observer
@@ -36,7 +37,7 @@ from runtender.engine.shortages import Shortages
 from runtender.errors import Conflict, RuntenderError
 from runtender.ids import gce_status_object, marker_object
 from runtender.logs import about
-from runtender.model import Job, Phase, Resource
+from runtender.model import Admission, Job, Phase, Resource
 from runtender.observed import MarkerPair, Seen
 from runtender.wire.markers import parse_marker, plane_marker
 
@@ -68,6 +69,7 @@ class Engine:
         self._plane = plane
         self._observer = Observer(plane)
         self._budget = Budget(plane)
+        self._admissions = Admissions(plane)
         self._spread = spread
 
     def step(self, job_key: str, *, thorough: bool = False, wait: timedelta = timedelta()) -> Job | None:
@@ -84,7 +86,14 @@ class Engine:
             return None
         with about(job_key=job_key, run_id=loaded.job.run_id):
             parts = (self._plane, self._observer, self._budget, saver)
-            return _Step(*parts, loaded, thorough=thorough, wait=wait).run()
+            job = _Step(*parts, loaded, thorough=thorough, wait=wait).run()
+            if job.admission is not loaded.job.admission and job.admission is not Admission.LIVE:
+                self.admit(wait)
+            return job
+
+    def admit(self, wait: timedelta = timedelta()) -> None:
+        """Let in whom the plane's limits have room for, and step them."""
+        self.step_all(self._admissions.admit(), thorough=True, wait=wait)
 
     def step_all(
         self, job_keys: Iterable[str], *, thorough: bool = False, wait: timedelta = timedelta()
@@ -173,6 +182,7 @@ class _Step:
             plane=self._plane.settings.plane_id,
             jitter=self._plane.clock.jitter(),
             timing=self._plane.settings.timing,
+            limited=bool(self._plane.settings.live_limits),
             thorough=self._thorough or (wake_at is not None and wake_at <= now),
         )
 

@@ -24,6 +24,8 @@ class Watchdog:
         looked: set[str] = set()
         try:
             self._step_due(looked)
+            # Whoever left without saying so has made room all the same.
+            self._engine.admit()
         finally:
             # A job that trips over a bug of ours must not keep the others from being found.
             self._read_fleets(looked)

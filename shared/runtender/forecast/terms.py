@@ -157,6 +157,7 @@ def vm_plan(
         service_account=settings.compute_sa,
         status_bucket=settings.status_bucket,
         labels=_labels(request.labels, key.run_id),
+        priority=request.priority,
         placements=placements,
         walk=spans.walk,
         capacity_wait=spans.capacity_wait,

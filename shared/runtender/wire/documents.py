@@ -22,6 +22,8 @@ SCHEMA = 1
 HISTORY_KEPT = 100
 LEDGER_KEPT = 200
 _SPILL = 50
+# Only jobs that are to be looked at have the one, only those that wait for admission the other.
+_ORDERING = ("wake_at", "queue_at")
 # Settled documents are removed by the database's own TTL policy on this field after this long.
 _SPILL_EXPIRY = timedelta(days=400)
 
@@ -46,11 +48,9 @@ def request_path(document_id: str) -> str:
 
 
 def job_to_document(job: Job) -> dict[str, Any]:
-    """Return the job's document; `wake_at` is absent at rest, so that the due query needs no composite index."""
+    """Return the job's document; what orders a query is absent where it is null, so that the query needs no other index."""
     document = {"schema": SCHEMA, **encode(job)}
-    if job.wake_at is None:
-        del document["wake_at"]
-    return document
+    return {key: value for key, value in document.items() if value is not None or key not in _ORDERING}
 
 
 def job_from_document(data: Mapping[str, Any]) -> Job:
@@ -75,7 +75,7 @@ def job_update(job: Job, before: Snapshot, now: datetime) -> list[Write]:
     kept, spilled = _spill(job, now)
     document = job_to_document(kept)
     fields = {key: value for key, value in document.items() if before.data.get(key, _MISSING) != value}
-    remove = ("wake_at",) if job.wake_at is None and "wake_at" in before.data else ()
+    remove = tuple(key for key in _ORDERING if key in before.data and key not in document)
     return [*spilled, Update(path=before.path, fields=fields, stamp=before.stamp, remove=remove)]
 
 

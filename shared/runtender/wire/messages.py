@@ -36,7 +36,7 @@ OVERRIDES: Mapping[str, type] = {
 }
 KEYS = (
     "action", "kind", "request_id", "run_id", "job_key", "config", "config_uri", "families", "models", "overrides",
-    "force", "every", "labels", "limits", "image", "package_uri", "entrypoint", "requested_by",
+    "force", "every", "labels", "limits", "image", "package_uri", "entrypoint", "priority", "requested_by",
 )  # fmt: skip
 LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
@@ -44,6 +44,7 @@ _OWN_LABELS = ("sf-", "goog")
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 MAX_RUN_ID = 200
 ENTRYPOINT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+MAX_PRIORITY = 100
 MAX_LABELS = 32
 MAX_REQUEST_ID = 512
 
@@ -74,6 +75,7 @@ def parse_submit(body: bytes, *, message_id: str, published_at: datetime) -> Sub
         image=check.text("image"),
         package_uri=check.uri("package_uri"),
         entrypoint=check.entrypoint(),
+        priority=check.priority(),
         requested_by=check.text("requested_by") or "",
     )
     check.what_the_action_needs(request)
@@ -179,6 +181,14 @@ class _Checker:
         if not isinstance(value, bool):
             self.fault(key, f"{_shown(value)} is not a truth value", "write true or false")
             return False
+        return value
+
+    def priority(self) -> int:
+        value = self.data.get("priority", 0)
+        if type(value) is not int or abs(value) > MAX_PRIORITY:
+            problem = f"{_shown(value)} is not a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}"
+            self.fault("priority", problem, "leave it out for 0")
+            return 0
         return value
 
     def names(self, key: str) -> tuple[str, ...]:

@@ -147,6 +147,12 @@ def _message() -> Schema:
                 "cost_usd": {"type": "number", "exclusiveMinimum": 0},
             }
         ),
+        "priority": {
+            "type": "integer",
+            "minimum": -messages.MAX_PRIORITY,
+            "maximum": messages.MAX_PRIORITY,
+            "default": 0,
+        },
         "package_uri": _STORED,
         "entrypoint": {**text, "pattern": _whole(messages.ENTRYPOINT)},
     }
