@@ -412,6 +412,8 @@ def home(tmp_path: Path, local_variables: dict[str, str]) -> Iterator[CloudHome]
     home = CloudHome(tmp_path)
     lock = home.acquire()
     assert lock is not None
-    home.write_state({"environment": {**local_variables, "LD_PRELOAD": "/tmp/evil.so"}, "supervisor": 1})
+    # No process has this number: nothing is hit if a test ever makes a command signal the supervisor.
+    nobody = 2**22 + 1
+    home.write_state({"environment": {**local_variables, "LD_PRELOAD": "/tmp/evil.so"}, "supervisor": nobody})
     with lock:
         yield home

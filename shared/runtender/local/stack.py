@@ -81,14 +81,14 @@ def down(folder: Path) -> Mapping[str, Any]:
     home = CloudHome(folder.resolve())
     state = home.read_state()
     if state is not None:
-        _end(home, int(state["supervisor"]))
+        _end(home, _supervisor(home, state))
     lock = home.acquire() if home.root.is_dir() else None
     if lock is not None:
         with lock:
             left = _end_all_of(home.data)
             home.clear()
     else:
-        left = processes_of(home.data)
+        left = _own_processes(home.data)
     return {
         "running": False,
         "folder": str(home.folder),
@@ -99,10 +99,11 @@ def down(folder: Path) -> Mapping[str, Any]:
 
 def status(folder: Path) -> Mapping[str, Any]:
     """Return whether a local cloud is running in `folder`, where its parts are, and whether each answers."""
-    state = CloudHome(folder.resolve()).read_state()
+    home = CloudHome(folder.resolve())
+    state = home.read_state()
     if state is None:
-        return {"running": False, "folder": str(folder.resolve())}
-    supervisor = int(state["supervisor"])
+        return {"running": False, "folder": str(home.folder)}
+    supervisor = _supervisor(home, state)
     return {
         "running": True,
         **{name: state[name] for name in _SHOWN},
@@ -153,6 +154,31 @@ def _start_supervisor(home: CloudHome, log: Path, options: Options) -> str:
         return report.read()
 
 
+def _supervisor(home: CloudHome, state: Mapping[str, Any]) -> int:
+    """Return the supervisor's process id; `LocalCloudError` where the state file names what cannot be one.
+
+    The file may be damaged, or another's: 1, 0 and what is negative mean the machine's first process and whole groups.
+    """
+    named = state.get("supervisor")
+    if type(named) is int and _may_be_ended(named):
+        return named
+    problem = f"{home.state} names {named!r} as the supervisor, which it cannot be"
+    raise LocalCloudError(f"{problem}; end the process that holds {home.lock}, then run this again")
+
+
+def _may_be_ended(pid: int) -> bool:
+    """True for what can be a process of a cloud: a cloud never runs in the session of whoever ends it."""
+    try:
+        return pid > 1 and os.getsid(pid) != os.getsid(0)
+    except ProcessLookupError:
+        return True
+
+
+def _own_processes(data: Path) -> list[int]:
+    """Return the cloud's processes. A shell that stands in the data folder is none, if `down` was said in it."""
+    return [pid for pid in processes_of(data) if _may_be_ended(pid)]
+
+
 def _end(home: CloudHome, supervisor: int) -> None:
     """Ask the supervisor to stop, and kill it when it does not. The lock says that the number is still its own."""
     process = ProcessId.of(supervisor)
@@ -177,7 +203,7 @@ def _await_end(process: ProcessId | None) -> None:
 def _end_all_of(data: Path) -> list[int]:
     """Wait for what still works in the data folder, kill what does not end, and return what cannot be killed."""
     deadline = time.monotonic() + _PROBE_S
-    while (left := processes_of(data)) and time.monotonic() < 2 * _PROBE_S + deadline:
+    while (left := _own_processes(data)) and time.monotonic() < 2 * _PROBE_S + deadline:
         if time.monotonic() >= deadline:
             for pid in left:
                 with suppress(ProcessLookupError, PermissionError):
