@@ -115,7 +115,8 @@ def _read_config(uri: str, objects: Objects) -> RunConfig:
         raise InputError(f"--config-uri: {uri} is not JSON: {error}") from error
     if not isinstance(content, dict):
         raise InputError(f"--config-uri: {uri} is not a JSON object")
-    return parse_config(content)
+    # What it runs on was decided by the plane, which may know machines that this image has never heard of.
+    return parse_config({name: value for name, value in content.items() if name != "compute"})
 
 
 def _plan(config: RunConfig, models: Sequence[str]) -> Backtest:

@@ -246,6 +246,16 @@ def test_every_missing_variable_is_named(run, monkeypatch, capsys):
     assert "SF_RUN_ID, SF_CELLS_URI: not set" in capsys.readouterr().err
 
 
+def test_a_machine_it_has_never_heard_of_is_none_of_its_business(run):
+    run.put("warehouse", "p.csv", a_panel())
+    run.config(
+        models=("naive_mean",), compute={"use_gpu": True, "gpu_type": "X9", "machine_type": "x9-big-1"}
+    )
+
+    assert main(CONFIG) == 0
+    assert run.summary()["n_ok"] == 4
+
+
 def test_arguments_of_a_newer_plane_are_passed_over(run, capsys):
     run.put("warehouse", "p.csv", a_panel(1))
     run.config()
