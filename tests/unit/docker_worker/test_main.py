@@ -248,11 +248,15 @@ def test_every_missing_variable_is_named(run, monkeypatch, capsys):
 
 def test_a_machine_it_has_never_heard_of_is_none_of_its_business(run):
     run.put("warehouse", "p.csv", a_panel())
-    run.config(
-        models=("naive_mean",), compute={"use_gpu": True, "gpu_type": "X9", "machine_type": "x9-big-1"}
-    )
+    config = {
+        "run_name": "r",
+        "models": ["naive_mean"],
+        "data": {"source_table": "gs://warehouse/p.csv", "horizon": 7},
+        "compute": {"use_gpu": True, "gpu_type": "X9", "machine_type": "x9-big-1"},
+    }
+    run.put("code", "runs/r.json", json.dumps(config).encode())
 
-    assert main(CONFIG) == 0
+    assert main((*CONFIG, "--models", "naive_mean")) == 0
     assert run.summary()["n_ok"] == 4
 
 
