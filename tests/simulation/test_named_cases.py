@@ -6,6 +6,7 @@ Every step of every world here is also watched by the onlooker's rules, and each
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -340,3 +341,25 @@ def test_the_end_of_a_run_is_told_although_nobody_listens_for_a_while(a_world):
     (notice,) = world.cloud.topics.waiting("sf-notify-pull")
     assert json.loads(notice.body)["outcome"] == "SUCCEEDED"
     world.settle()
+
+
+def test_an_older_machine_of_ours_that_holds_the_name_is_removed_and_the_place_tried_again(a_world):
+    spans = {"resend_within": seconds(60), "create_grace": seconds(60)}
+    quick = settings()
+    others = [Stockout(zone=f"us-central1-{letter}", shape=Shape.HTTP) for letter in "bcf"]
+    # The first machine never looks for a word of ours, and so stays.
+    nonces: list[str] = []
+    world = a_world(
+        settings=replace(quick, timing=replace(quick.timing, **spans)),
+        stock=Stock(others, opened_at=START),
+        behaviour=lambda booted: Behaviour(boots=nonces[0] not in booted.metadata["startup-script"]),
+    )
+    world.weather.plan(INSERT, BROKEN_OFF, late=seconds(290))
+    world.weather.plan(INSERT, BROKEN_OFF)
+    world.submit()
+    world.run(minutes(2))
+    nonces.append(world.job.resources[0].nonce)
+    world.run(minutes(13))
+    world.settle()
+    assert ending(world) == (Outcome.SUCCEEDED, Reason.COMPLETED)
+    assert [row.location[-1] for row in world.job.resources] == list("abcfaa")

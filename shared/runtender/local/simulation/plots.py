@@ -14,7 +14,7 @@ from runtender.local.scenario import Shape, Stockout
 from runtender.local.simulation.cloud import START
 from runtender.local.simulation.guests import Behaviour
 from runtender.local.simulation.invocations import Fate
-from runtender.local.simulation.rules import BrokenRule
+from runtender.local.simulation.rules import BrokenRule, require
 from runtender.local.simulation.weather import BROKEN_OFF, INSERT, Weather
 from runtender.local.simulation.world import CONFIG, ENVIRONMENT, World
 from runtender.settings import Settings
@@ -130,6 +130,31 @@ def _submit_twice(world: World) -> None:
 def _unanswered(weather: Weather) -> None:
     weather.plan(INSERT, BROKEN_OFF, late=timedelta(seconds=70))
 
+
+def _submit_and_cancel(world: World) -> None:
+    world.submit()
+    world.run(timedelta(seconds=5))
+    _cancel(world)
+
+
+def _silence_a_zone(world: World) -> None:
+    world.cloud.compute.silence(["us-east1-b"])
+    world.run(timedelta(minutes=35))
+    require(bool(world.cloud.machines()), "I9", "the machine is gone although no list was whole")
+
+
+def _unanswered_for_long(weather: Weather) -> None:
+    weather.plan(INSERT, BROKEN_OFF, late=timedelta(minutes=8))
+
+
+ORPHAN = Plot(
+    name="a machine that nobody lists, and a zone that does not answer",
+    behaviour=Behaviour(boots=False),
+    plan=_unanswered_for_long,
+    begin=_submit_and_cancel,
+    then=_silence_a_zone,
+)
+"""Too long a story to be told once for each of its points."""
 
 PLOTS: tuple[Plot, ...] = (
     Plot(name="a good end"),

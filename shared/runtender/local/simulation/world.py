@@ -102,8 +102,8 @@ class World:
         self.invocations: list[Invocation] = []
         self._frozen: dict[Fiber, Invocation] = {}
         self._next_tick = START + TICK
-        plane = self._plane()
-        handlers = Handlers(plane, Engine(plane, spread=map))
+        self.plane = self._wired()
+        handlers = Handlers(self.plane, Engine(self.plane, spread=map))
         self._handlers: Mapping[str, Callable[[Event], None]] = {
             self.settings.submit_topic: handlers.on_submit,
             self.settings.marker_topic: handlers.on_marker,
@@ -213,7 +213,7 @@ class World:
         lines = ((at - START, what) for at, what in self.cloud.log[-last:])
         return "\n".join(f"{span.total_seconds():9.1f}  {what}" for span, what in lines)
 
-    def _plane(self) -> Plane:
+    def _wired(self) -> Plane:
         cloud, settings = self.cloud, self.settings
         timeout = settings.timing.http_timeout
         objects = StorageObjects(cloud.session, STORAGE, clock=cloud.clock, timeout=timeout)
