@@ -238,12 +238,17 @@ class _Step:
         return replace(pair or MarkerPair(), terminal=parse_marker(name, body, now), terminal_stored=True)
 
     def _after_save(self, before: Job, seen: Seen) -> None:
-        """Tell the world of a new outcome: the compatibility marker, and the notification of a settled run."""
+        """Tell the world of a new outcome: the compatibility marker, what was measured, the notification of a settled run."""
         after = self._loaded.job
         if before.outcome is None and after.outcome is not None:
             for nonce, pair in seen.markers.items():
                 if pair.terminal is not None and nonce == after.resources[-1].nonce:
                     self._copy_marker(after, pair.terminal.body)
+            if after.summary is not None:
+                # Only here: it brings the planner's sizing along, which most events never need.
+                from runtender.engine.harvest import keep_measurements  # noqa: PLC0415 - cold start
+
+                keep_measurements(self._plane, after)
         header = self._saver.header
         if header is not None and is_to_be_announced(header.run):
             self._announce(header)
