@@ -52,6 +52,8 @@ _BY_CODE: Mapping[str, Meaning] = {
     "servicedisabled": _FAULT,
     "billingdisabled": _FAULT,
 }
+KNOWN_CODES = frozenset(_BY_CODE)
+"""All codes that have a meaning of their own, in lower case without underscores."""
 
 _ZONE_LACKS = (
     r"(machine|accelerator|disk)types?/|does not exist in zone|unknown zone|/zones/[a-z0-9-]+'? was not found"

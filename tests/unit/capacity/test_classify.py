@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runtender.capacity.classify import classify_http, classify_operation, classify_text
+from runtender.capacity.classify import KNOWN_CODES, classify_http, classify_operation, classify_text
 from runtender.model import Scope, Verdict
 from runtender.observed import Refusal
 from runtender.ports import ApiAnswer
@@ -213,6 +213,50 @@ def test_an_operation_error_goes_through_the_same_table(
     operation: dict[str, Any], expected: tuple[Verdict, Scope]
 ) -> None:
     assert meaning(classify_operation(operation)) == expected
+
+
+STOCK_OUT, IN_REGION = (TRANSIENT, Scope.ZONE), (CEILING, Scope.REGION)
+RATE, NO = (Verdict.RATE_LIMITED, Scope.PROJECT), (FAULT, Scope.PROJECT)
+EVERY_CODE = {
+    "ZONE_RESOURCE_POOL_EXHAUSTED": STOCK_OUT,
+    "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS": STOCK_OUT,
+    "insufficientCapacity": STOCK_OUT,
+    "GCE_STOCKOUT": STOCK_OUT,
+    "STOCKOUT": STOCK_OUT,
+    "QUOTA_EXCEEDED": IN_REGION,
+    "quotaExceeded": IN_REGION,
+    "GCE_QUOTA_EXCEEDED": IN_REGION,
+    "rateLimitExceeded": RATE,
+    "RATE_LIMIT_EXCEEDED": RATE,
+    "userRateLimitExceeded": RATE,
+    "CONCURRENT_OPERATIONS_QUOTA_EXCEEDED": RATE,
+    "resourceNotReady": AGAIN,
+    "RESOURCE_NOT_READY": AGAIN,
+    "RESOURCE_OPERATION_RATE_EXCEEDED": AGAIN,
+    "OPERATION_RATE_EXCEEDED": AGAIN,
+    "RESOURCE_IN_USE_BY_ANOTHER_RESOURCE": AGAIN,
+    "PERMISSIONS_ERROR": NO,
+    "PERMISSION_DENIED": NO,
+    "accessNotConfigured": NO,
+    "SERVICE_DISABLED": NO,
+    "BILLING_DISABLED": NO,
+}
+
+
+def test_every_code_of_the_table_has_its_row_here() -> None:
+    assert {code.replace("_", "").lower() for code in EVERY_CODE} == KNOWN_CODES
+
+
+@pytest.mark.parametrize(("code", "expected"), EVERY_CODE.items(), ids=EVERY_CODE)
+def test_a_code_means_the_same_wherever_it_comes_from(code: str, expected: tuple[Verdict, Scope]) -> None:
+    """The words around it speak for something else each time; they are not asked."""
+    words = "billing is disabled, iam, quota exceeded, out of resources"
+    assert meaning(classify_http(an_error(403, words, code))) == expected
+    assert (
+        meaning(classify_http(an_error(503, words, "backendError", details=[{"reason": code}]))) == expected
+    )
+    assert meaning(classify_operation(an_operation(code, words))) == expected
+    assert classify_operation(an_operation(code, words)).recognised
 
 
 def test_an_unknown_code_is_taken_for_a_stock_out_and_says_that_it_is_unknown() -> None:
