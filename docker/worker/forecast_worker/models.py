@@ -67,13 +67,11 @@ _KINDS = {
     ),
 }
 
+MODELS = tuple(_KINDS)
+"""The names of the models that `build` knows."""
+
 # `training_mode` is read by the planner; a local model is the only kind there is here.
 _PLANNER_PARAMETERS = {"training_mode": "local"}
-
-
-def known_models() -> tuple[str, ...]:
-    """Return the names of the models that `build` knows."""
-    return tuple(_KINDS)
 
 
 def faults(models: Iterable[str], model_params: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -82,7 +80,7 @@ def faults(models: Iterable[str], model_params: Mapping[str, Mapping[str, Any]])
     unknown = [model for model in chosen if model not in _KINDS]
     found = []
     if unknown:
-        found.append(f"models: this worker has no {', '.join(unknown)}; it has {', '.join(_KINDS)}")
+        found.append(f"models: this worker has no {', '.join(unknown)}; it has {', '.join(MODELS)}")
     for model in chosen:
         allowed = _settable(model)
         for name, value in model_params.get(model, {}).items():

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast_worker.models import build, faults, known_models
+from forecast_worker.models import MODELS, build, faults
 from runtender.forecast.families import MODELS_BY_FAMILY
 
 HISTORY = 50 + 10 * np.sin(np.arange(84) * 2 * np.pi / 7) + np.random.default_rng(1).normal(0, 1, 84)
 
 
-@pytest.mark.parametrize("model", known_models())
+@pytest.mark.parametrize("model", MODELS)
 def test_every_model_forecasts(model):
     forecast = build(model, 7, {}).forecast(y=HISTORY, h=7)["mean"]
 
@@ -19,7 +19,7 @@ def test_every_model_forecasts(model):
     assert np.abs(forecast - 50).max() < 20
 
 
-@pytest.mark.parametrize("model", [model for model in known_models() if model != "holtwinters"])
+@pytest.mark.parametrize("model", [model for model in MODELS if model != "holtwinters"])
 def test_a_model_forecasts_without_a_season(model):
     assert np.isfinite(build(model, 1, {}).forecast(y=HISTORY, h=3)["mean"]).all()
 
@@ -44,7 +44,7 @@ def test_parameters_reach_the_model(model, parameters):
 
 
 def test_every_model_is_one_of_the_catalogues_statistical_ones():
-    assert set(known_models()) <= set(MODELS_BY_FAMILY["statistical"])
+    assert set(MODELS) <= set(MODELS_BY_FAMILY["statistical"])
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_every_model_is_one_of_the_catalogues_statistical_ones():
         pytest.param(
             ["theta", "prophet", "tide"],
             {},
-            [f"models: this worker has no prophet, tide; it has {', '.join(known_models())}"],
+            [f"models: this worker has no prophet, tide; it has {', '.join(MODELS)}"],
             id="two it lacks",
         ),
         pytest.param(
