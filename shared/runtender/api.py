@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from typing import Any, Literal
@@ -58,8 +58,8 @@ __all__ = [
 class Receipt:
     """What the plane did with a request.
 
-    `duplicate` says that the run was there before and nothing new was started; `notes` say why. `jobs` are the run's newest
-    job keys by family.
+    `duplicate` says that the run was there before and nothing new was started; `notes` say why, and which series of its
+    panel a run cannot forecast. `jobs` are the run's newest job keys by family.
     """
 
     request_id: str
@@ -110,8 +110,9 @@ def submit(  # noqa: PLR0913 - what can be asked for, each by its name
         entrypoint=entrypoint,
     )
     request_id = request_id or new_request_id()
-    submit_config(world, _content(config, world), request_id, wishes)
-    return _accepted(world, request_id)
+    panel = submit_config(world, _content(config, world), request_id, wishes)
+    receipt = _accepted(world, request_id)
+    return replace(receipt, notes=(*panel.warnings, *receipt.notes))
 
 
 def get(run_id: str, *, plane: World | None = None) -> RunRecord:

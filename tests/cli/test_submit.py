@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from datetime import date, timedelta
-from pathlib import Path
+from datetime import timedelta
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 
@@ -338,60 +335,3 @@ def test_a_binary_file_is_no_config(runtender, tmp_path):
 
     assert result.exit_code == 2
     assert "is not UTF-8 text" in result.stderr
-
-
-_HEADER = b"dest,date,flights\n"
-_BAD_PANELS = {
-    "missing": (None, "data.source_table: gs://demo-warehouse/panels/bad.csv does not exist"),
-    "empty": (b"", "data.source_table: gs://demo-warehouse/panels/bad.csv is empty (0 bytes)"),
-    "without rows": (_HEADER, "has no rows"),
-    "without columns": (b"dest,day\nABQ,2013-01-01\n", "data.date_col, data.target_col: "),
-    "with a bad date": (_HEADER + b"ABQ,yesterday,3\n", "data.date_col: row 1"),
-    "too short for the horizon": (_HEADER + b"ABQ,2013-01-01,3\n", "data.horizon: no series is long enough"),
-}
-
-
-@pytest.mark.parametrize(("panel", "words"), _BAD_PANELS.values(), ids=_BAD_PANELS)
-def test_a_panel_that_cannot_be_forecast_stops_the_submit(
-    runtender, flights, mailbox, objects, config, panel, words
-):
-    config["data"]["source_table"] = "gs://demo-warehouse/panels/bad.csv"
-    flights.write_text(json.dumps(config))
-    if panel is not None:
-        objects.put("demo-warehouse", "panels/bad.csv", panel)
-    result = runtender("submit", str(flights))
-
-    assert result.exit_code == 2
-    assert words in result.stderr
-    assert mailbox.messages == []
-
-
-def test_a_table_is_left_to_the_worker(runtender, flights, mailbox, config):
-    config["data"]["source_table"] = "warehouse.sales.daily"
-    flights.write_text(json.dumps(config))
-    result = runtender("submit", str(flights))
-
-    assert result.exit_code == 0
-    assert "the worker checks it" in result.stderr
-
-
-def test_a_panel_too_large_for_a_prompt_is_left_to_the_worker(runtender, flights, objects, config):
-    # Random bytes would not compress; one long field of zeros is 33 MiB of panel.
-    objects.put("demo-warehouse", "panels/large.csv", bytes(33 * 1024 * 1024))
-    config["data"]["source_table"] = "gs://demo-warehouse/panels/large.csv"
-    flights.write_text(json.dumps(config))
-    result = runtender("submit", str(flights))
-
-    assert result.exit_code == 0
-    assert "33 MiB: columns and rows are left to the worker" in result.stderr
-
-
-def test_a_parquet_panel_is_read_too(runtender, flights, objects, config, tmp_path: Path):
-    days = [date(2013, 1, 1) + timedelta(days=day) for day in range(40)]
-    panel = pa.table({"dest": ["ABQ"] * 40, "date": days, "flights": list(range(40))})
-    pq.write_table(panel, tmp_path / "panel.parquet")
-    objects.put("demo-warehouse", "panels/panel.parquet", (tmp_path / "panel.parquet").read_bytes())
-    config["data"]["source_table"] = "gs://demo-warehouse/panels/panel.parquet"
-    flights.write_text(json.dumps(config))
-
-    assert "1 series, 40 rows" in runtender("submit", str(flights)).stderr

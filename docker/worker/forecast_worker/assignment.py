@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from forecast_worker.backtest import Backtest
 from forecast_worker.cells import Origin
 from forecast_worker.models import faults
-from forecast_worker.periods import frequency, known_frequencies
 from runtender.forecast.config import RunConfig, parse_config
 from runtender.forecast.families import panel_models, split_by_runtime
+from runtender.worker.forecastable import check_series
 from runtender.worker.objects import ObjectMissing, Objects
-from runtender.worker.panel import Columns, Series, check_horizon, missing_panel, read_panel
+from runtender.worker.panel import Columns, Panel, Series, missing_panel, read_panel, table_panel
+from runtender.worker.periods import frequency, unknown_frequency
 from runtender.worker.topology import (
     Topology,
     build_worker_series_range,
@@ -42,11 +43,15 @@ class Told:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Assignment:
-    """This worker's share: every one of `models` on every one of `series`."""
+    """This worker's share: every one of `models` on every one of `series`.
+
+    `warning` says which series of the run's panel cannot be forecast; it is empty where all can.
+    """
 
     models: tuple[str, ...]
     series: tuple[Series, ...]
     plan: Backtest
+    warning: str = ""
 
 
 def read_told(arguments: Sequence[str], environ: Mapping[str, str]) -> Told:
@@ -81,12 +86,14 @@ def read_assignment(told: Told, objects: Objects) -> Assignment:
     plan = _plan(config, models)
     panel = frozenset(panel_models(models, config.model_params))
     sharded = is_model_sharded(models, panel=panel, hierarchy=config.hierarchy_enabled)
+    chosen = _read_panel(config, objects).first(config.data.series_limit)
     return Assignment(
         models=partition_models_for_worker(
             models, told.topology, panel=panel, hierarchy=config.hierarchy_enabled
         ),
-        series=_read_series(config, Topology() if sharded else told.topology, objects),
+        series=_share(chosen, config, Topology() if sharded else told.topology),
         plan=plan,
+        warning=check_series(chosen, plan.horizon, plan.frequency),
     )
 
 
@@ -123,27 +130,26 @@ def _plan(config: RunConfig, models: Sequence[str]) -> Backtest:
     found = faults(models, config.model_params)
     freq = frequency(config.data.freq)
     if freq is None:
-        found.append(
-            f"data.freq: {config.data.freq!r} is not known here; use one of {', '.join(known_frequencies())}"
-        )
+        found.append(str(unknown_frequency(config.data.freq)))
     if found or freq is None:
         raise InputError("\n".join(found))
     return Backtest(frequency=freq, horizon=config.data.horizon, model_params=config.model_params)
 
 
-def _read_series(config: RunConfig, topology: Topology, objects: Objects) -> tuple[Series, ...]:
+def _read_panel(config: RunConfig, objects: Objects) -> Panel:
     data = config.data
     uri = data.source_table
     if not uri.startswith("gs://"):
-        raise InputError(f"data.source_table: {uri!r} is a table; this worker reads files, gs://BUCKET/NAME")
+        raise table_panel(uri)
     try:
         content = objects.read(uri)
     except ObjectMissing as error:
         raise missing_panel(uri) from error
-    panel = read_panel(
-        content, uri, Columns(ts_id=data.ts_id_col, date=data.date_col, target=data.target_col)
-    )
-    check_horizon(panel, data.horizon)
-    names = [series.ts_id for series in panel.series]
+    return read_panel(content, uri, Columns(ts_id=data.ts_id_col, date=data.date_col, target=data.target_col))
+
+
+def _share(chosen: Panel, config: RunConfig, topology: Topology) -> tuple[Series, ...]:
+    data = config.data
+    names = [series.ts_id for series in chosen.series]
     mine = build_worker_series_range(names, data.series_limit, data.ts_id_col, topology).ids
-    return tuple(series for series in panel.series if series.ts_id in mine)
+    return tuple(series for series in chosen.series if series.ts_id in mine)

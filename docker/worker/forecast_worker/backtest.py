@@ -14,8 +14,9 @@ import numpy as np
 from forecast_worker.cells import Cell
 from forecast_worker.metrics import Values, mase, naive_scale, smape
 from forecast_worker.models import BASELINE, build
-from forecast_worker.periods import Frequency
-from runtender.worker.panel import MIN_HISTORY, Series, too_short
+from runtender.worker.forecastable import series_fault
+from runtender.worker.panel import Series
+from runtender.worker.periods import Frequency
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,9 +65,7 @@ def run_baseline(series: Series, plan: Backtest) -> Cell:
 
 
 def _backtest(series: Series, model: str, plan: Backtest, forecast_with: _ForecastWith) -> Cell:
-    if len(series) < plan.horizon + MIN_HISTORY:
-        return Cell(ts_id=series.ts_id, model=model, error=too_short(series.ts_id, len(series), plan.horizon))
-    fault = plan.frequency.fault(series)
+    fault = series_fault(series, plan.horizon, plan.frequency)
     if fault:
         return Cell(ts_id=series.ts_id, model=model, error=fault)
     values = np.asarray(series.values, dtype=np.float64)

@@ -60,6 +60,8 @@ def _work(told: Told, assignment: Assignment, objects: Objects) -> None:
     slots = slot_count(os.environ)
     _say(f"rank {told.topology.rank} of {told.topology.world_size}: models {', '.join(assignment.models)}")
     _say(f"{len(assignment.series)} series, {expected} cells in {len(chunks)} files, {slots} slots")
+    if assignment.warning:
+        _say(f"warning: {assignment.warning}")
     tally = Tally()
     for sequence, cells in enumerate(run_chunks(chunks, assignment.plan, slots)):
         tally.add(cells)

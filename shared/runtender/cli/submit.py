@@ -75,7 +75,9 @@ def submit(
 ) -> None:
     """Publish the run that CONFIG describes: a JSON or YAML file, '-' for standard input, or a gs:// URI.
 
-    Config and panel are checked first; nothing is published while a fault is left.
+    Config and panel are checked first; nothing is published while a fault is left. What the reference worker cannot do
+    (read a table, know the frequency, forecast over gaps) is a fault where the run's entry point is its own,
+    forecast_worker.main:main; any other worker may be able to, so there it is a warning.
     """
     if waits and no_confirm:
         raise click.UsageError("--wait needs the plane's answer; leave out --no-confirm")
@@ -85,7 +87,10 @@ def submit(
         if dry_run:
             show_plan(world, chosen, content, Wishes(kind=SubmitKind(kind), **wishes))
             return
-        note(submit_config(world, content, request_id, Wishes(kind=SubmitKind(kind), **wishes)))
+        panel = submit_config(world, content, request_id, Wishes(kind=SubmitKind(kind), **wishes))
+    note(panel.seen)
+    for warning in panel.warnings:
+        note(f"warning: {warning}")
     if no_confirm:
         _report(chosen, published(request_id))
         return

@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from runtender.client.object_uri import ObjectUri
-from runtender.client.panel_check import check_panel
+from runtender.client.panel_check import PanelView, check_panel
 from runtender.client.requests import Message, publish, read_back
 from runtender.client.world import World
 from runtender.engine.tables import read_knowledge
@@ -26,7 +26,6 @@ from runtender.forecast.selection import check_served, select_models
 from runtender.forecast.task import parse_task
 from runtender.forecast.validation import FieldReader
 from runtender.model import SubmitKind, SubmitRequest
-from runtender.ports import Objects
 from runtender.wire.durations import format_duration
 from runtender.wire.messages import MAX_INLINE_CONFIG_BYTES
 
@@ -49,8 +48,8 @@ class Wishes:
     entrypoint: str | None = None
 
 
-def submit_config(world: World, config: Mapping[str, Any], request_id: str, wishes: Wishes) -> str:
-    """Check and publish a submit message; return in a sentence what was seen of the panel.
+def submit_config(world: World, config: Mapping[str, Any], request_id: str, wishes: Wishes) -> PanelView:
+    """Check and publish a submit message; return what was seen of the panel.
 
     Raises `Rejected` with every fault of message, config and panel, and has then published nothing.
     """
@@ -135,10 +134,10 @@ def _message(
     }
 
 
-def _checked(world: World, message: Message, config: Mapping[str, Any], kind: SubmitKind) -> str:
+def _checked(world: World, message: Message, config: Mapping[str, Any], kind: SubmitKind) -> PanelView:
     faults: list[Fault] = []
     request: SubmitRequest | None = None
-    seen = ""
+    seen = PanelView()
     with _collected(faults):
         request = read_back(world, message)
     with _collected(faults):
@@ -146,18 +145,20 @@ def _checked(world: World, message: Message, config: Mapping[str, Any], kind: Su
             parse_task(config)
         else:
             catalogue = read_knowledge(world.objects, world.settings).catalogue
-            seen = _check_forecast(parse_config(config, catalogue), request, world.objects)
+            seen = _check_forecast(parse_config(config, catalogue), request, world)
     if faults:
         raise Rejected(faults)
     return seen
 
 
-def _check_forecast(config: RunConfig, request: SubmitRequest | None, objects: Objects) -> str:
+def _check_forecast(config: RunConfig, request: SubmitRequest | None, world: World) -> PanelView:
+    entrypoint = world.settings.entrypoint
     if request is not None:
+        entrypoint = request.entrypoint or entrypoint
         reader = FieldReader()
         check_served(reader, config, request, select_models(reader, config, request))
         reader.finish()
-    return check_panel(config.data, objects)
+    return check_panel(config.data, world.objects, entrypoint)
 
 
 @contextmanager

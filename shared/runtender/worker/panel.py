@@ -71,10 +71,20 @@ class Panel:
         """Return the number of values in all series."""
         return sum(len(series) for series in self.series)
 
+    def first(self, limit: int | None) -> Panel:
+        """Return the panel of the first `limit` series by name, all for None: what `data.series_limit` leaves of it."""
+        return Panel(series=self.series[:limit])
+
 
 def missing_panel(uri: str) -> PanelError:
     """Describe a panel object that does not exist."""
     return PanelError("data.source_table", f"{uri} does not exist", "upload the panel, or name another one")
+
+
+def table_panel(name: str) -> PanelError:
+    """Describe a panel that is a table, which only the user's own worker can read."""
+    problem = f"{name!r} is a table, and the reference worker reads files only"
+    return PanelError("data.source_table", problem, "name a file, gs://BUCKET/NAME")
 
 
 def empty_panel(uri: str) -> PanelError:

@@ -9,8 +9,8 @@ import pytest
 
 from forecast_worker.backtest import Backtest, Chunk, run_baseline, run_cell, run_chunk
 from forecast_worker.cells import CellStatus
-from forecast_worker.periods import frequency
 from runtender.worker.panel import Panel, Series
+from runtender.worker.periods import frequency
 
 DAY = 86_400
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from datetime import date, timedelta
 from pathlib import Path
+from typing import cast
 
 import pyarrow.parquet as pq
 import pytest
@@ -19,9 +20,12 @@ import forecast_worker
 from forecast_worker.main import main
 from runtender.cli.staging import build_package
 from runtender.local.examples import build_flights_panel
-from runtender.worker.panel import Columns, PanelError, check_horizon, read_panel
+from runtender.worker.forecastable import check_series
+from runtender.worker.panel import Columns, PanelError, read_panel
+from runtender.worker.periods import Frequency, frequency
 from runtender.worker.source import bootstrap_source
 
+DAILY = cast("Frequency", frequency("D"))
 CONFIG = ("--config-uri", "gs://code/runs/r.json")
 
 
@@ -130,6 +134,10 @@ def test_a_cell_that_fails_is_counted_and_the_others_stand(run, capsys):
     }
     # Who looks for the reason reads the log first.
     said = capsys.readouterr().out.splitlines()
+    assert said[2].startswith(
+        "warning: data.source_table: 1 of 4 series cannot be forecast by the reference worker: "
+        "series 'short' has 1 values; a horizon of 7 needs at least 9; "
+    )
     assert f"failed: {summary['errors'][0]['model']}: {summary['errors'][0]['error']}" in said
     assert said[-1] == "done: 6 of 8 cells have a forecast"
 
@@ -178,7 +186,11 @@ PANEL = a_panel()
             id="models of other workers",
         ),
         pytest.param(
-            (), {"freq": "fortnight"}, PANEL, "data.freq: 'fortnight' is not known here", id="frequency"
+            (),
+            {"freq": "fortnight"},
+            PANEL,
+            "data.freq: the reference worker does not know 'fortnight'",
+            id="frequency",
         ),
         pytest.param((), {"horizon": -1}, PANEL, "data.horizon", id="a config that is refused"),
         pytest.param((), {}, None, "data.source_table: gs://warehouse/p.csv does not exist", id="no panel"),
@@ -209,13 +221,14 @@ def test_input_it_cannot_work_on_ends_it_before_any_work(run, capsys, arguments,
         pytest.param(b"ts_id,ds,y\n", id="no rows"),
         pytest.param(b"ts_id,ds,y\na,1/2/13,1\n", id="no date"),
         pytest.param(b"ts_id,ds,y\na,2013-01-01,1\n", id="no series is long enough"),
+        pytest.param(a_panel(2) + a_panel(2).partition(b"\n")[2], id="doubles in every series"),
     ],
 )
 def test_a_bad_panel_has_the_words_that_the_client_uses(run, capsys, panel):
     run.config()
     run.put("warehouse", "p.csv", panel)
     with pytest.raises(PanelError) as said_by_the_client:
-        check_horizon(read_panel(panel, "gs://warehouse/p.csv", Columns()), 7)
+        check_series(read_panel(panel, "gs://warehouse/p.csv", Columns()), 7, DAILY)
 
     assert main(CONFIG) == 2
     assert capsys.readouterr().err == f"forecast_worker: {said_by_the_client.value}\n"

@@ -16,9 +16,9 @@ import pytest
 
 import forecast_worker
 from forecast_worker.backtest import Backtest, Chunk
-from forecast_worker.periods import frequency
 from forecast_worker.slots import run_chunks, slot_count
 from runtender.worker.panel import Panel
+from runtender.worker.periods import frequency
 
 CORES = len(os.sched_getaffinity(0))
 
@@ -76,7 +76,7 @@ def test_a_slot_that_dies_ends_the_work(plan, chunks):
 ENDLESS = """
 from array import array
 from forecast_worker.backtest import Backtest, Chunk
-from forecast_worker.periods import frequency
+from runtender.worker.periods import frequency
 from forecast_worker.slots import run_chunks
 from runtender.worker.panel import Series
 import multiprocessing

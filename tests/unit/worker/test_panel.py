@@ -208,5 +208,12 @@ def test_a_short_series_is_told_its_length_and_what_it_needs():
     assert too_short("a", 5, 28) == "series 'a' has 5 values; a horizon of 28 needs at least 30"
 
 
+def test_a_limit_leaves_the_first_series_by_name():
+    panel = read("ts_id,ds,y\nb,2013-01-01,1\na,2013-01-01,1\n")
+
+    assert [series.ts_id for series in panel.first(1).series] == ["a"]
+    assert panel.first(None) == panel
+
+
 def test_a_series_knows_its_length():
     assert len(Series(ts_id="a")) == 0

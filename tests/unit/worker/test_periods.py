@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from forecast_worker.periods import Frequency, frequency, known_frequencies
 from runtender.worker.panel import Series
+from runtender.worker.periods import Frequency, frequency, unknown_frequency
 
 
 def a_series(*moments: str) -> Series:
@@ -32,7 +32,9 @@ def test_a_frequency_has_a_season(name, season):
 
 def test_what_is_no_frequency_is_none():
     assert frequency("fortnight") is None
-    assert "fortnight" not in known_frequencies()
+    assert str(unknown_frequency("fortnight")).startswith(
+        "data.freq: the reference worker does not know 'fortnight'; use one of min, h, H, D, B, W, "
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,6 +50,10 @@ def test_what_is_no_frequency_is_none():
         pytest.param("Q", ("2023-11-30", "2024-02-29", "2024-05-31"), id="quarters that end in February"),
         pytest.param("YS", ("1969-01-01", "1970-01-01", "1971-01-01"), id="years around 1970"),
         pytest.param("D", ("2024-01-01",), id="a single value"),
+        pytest.param("D", (), id="no value"),
+        pytest.param(
+            "B", ("1969-12-31", "1970-01-01", "1970-01-02", "1970-01-05"), id="business days around 1970"
+        ),
     ],
 )
 def test_a_whole_series_has_no_fault(name, moments):
