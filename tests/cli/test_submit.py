@@ -183,6 +183,8 @@ def test_a_silent_plane_is_told_apart_from_a_refusal(runtender, flights, mailbox
     assert result.exit_code == 1
     assert result.stdout == ""
     assert "request mine is published, but the plane has not answered" in result.stderr
+    for place in ("runtender doctor", "runtender local status", ".runtender/logs", "full disk"):
+        assert place in result.stderr, "what to look at"
     assert len(mailbox.messages) == 1
 
 

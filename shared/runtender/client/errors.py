@@ -23,6 +23,7 @@ class NoAnswer(ClientError):
     def __init__(self, request_id: str, waited_s: float) -> None:
         super().__init__(
             f"request {request_id} is published, but the plane has not answered within {waited_s:.0f} s; "
-            "it will as soon as its functions run"
+            "it will as soon as its functions run. What keeps them: 'runtender doctor' looks at a deployed plane, "
+            "'runtender local status' and the logs in .runtender/logs at a local one (a full disk stops it without a word)"
         )
         self.request_id = request_id
