@@ -94,12 +94,16 @@ def submit(
     if no_confirm:
         _report(chosen, published(request_id))
         return
-    answer = awaited(world, request_id)
+    _conclude(world, chosen, awaited(world, request_id), waits=waits, recurring=wishes["every"] is not None)
+
+
+def _conclude(world: World, chosen: Format, answer: Answer, *, waits: bool, recurring: bool) -> None:
+    """Print what the plane made of the request, or with `waits` what became of its run; exit by that."""
     if refused := refusal([answer]):
         _report(chosen, answer)
         raise refused
     if answer.state is AnswerState.DUPLICATE:
-        note(_why_nothing_new(answer, recurring=wishes["every"] is not None))
+        note(_why_nothing_new(answer, recurring=recurring))
     if waits and answer.run_id is not None:
         note(f"run {answer.run_id} is {answer.state}")
         (record,) = ended = watch_to_end(world, [answer.run_id])
