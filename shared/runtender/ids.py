@@ -116,7 +116,10 @@ def base_family(token: str) -> str:
 
 
 def repair_token(family: str) -> str:
-    """Return the token of a family's repair jobs; ValueError where there is none. A repair token stays."""
+    """Return the token of a family's repair jobs; ValueError where there is none. A repair token stays.
+
+    The plane retries under a new attempt and starts no repair jobs itself: those who do name them by this.
+    """
     token = base_family(family) + _REPAIR_SUFFIX
     if token not in JOB_TOKENS:
         raise ValueError(f"family {family!r} has no repair token")

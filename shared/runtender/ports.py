@@ -5,7 +5,7 @@ The engine knows these and nothing behind them. Google's adapters live in `gcp`,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -241,9 +241,6 @@ class Clock(Protocol):
 
     def jitter(self) -> float:
         """Draw a number in [0, 1)."""
-
-
-Sender = Callable[[ApiRequest], ApiAnswer]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

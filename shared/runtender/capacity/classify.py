@@ -143,7 +143,10 @@ def classify_operation(operation: Mapping[str, Any]) -> Refusal:
 
 
 def classify_text(message: str, exception_name: str = "") -> Verdict:
-    """Classify by words alone, for errors that bring neither a status nor a code."""
+    """Classify by words alone, for errors that bring neither a status nor a code.
+
+    None of the plane's own calls ends so; a client library's exception does, hence its name.
+    """
     return _by_words(message, exception_name)[0][0]
 
 

@@ -111,7 +111,10 @@ def device_bytes(gpu_type: str, catalogue: Catalogue = SHIPPED) -> int:
 
 
 def gpu_short_name(metric_name: str) -> str | None:
-    """Return `T4` for `NVIDIA_TESLA_T4`; None for what is no such name."""
+    """Return `T4` for `NVIDIA_TESLA_T4`; None for what is no such name.
+
+    For who reads quota metrics: the plane itself goes from GPUs to metrics.
+    """
     match = _GPU_METRIC_NAME.fullmatch(metric_name)
     return match["short"] if match else None
 
