@@ -1,3 +1,5 @@
+"""Answers to creates: which verdict a status, a code or, failing these, words come to, and how far it reaches."""
+
 from __future__ import annotations
 
 from typing import Any

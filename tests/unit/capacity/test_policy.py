@@ -1,3 +1,5 @@
+"""Policies of the walk: what each name stands for, what a config may change, and how long a pass is followed by a pause."""
+
 from __future__ import annotations
 
 from datetime import timedelta

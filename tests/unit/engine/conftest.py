@@ -72,7 +72,11 @@ class SentTopics:
 
 
 class World:
-    """The plane and its surroundings."""
+    """The plane and its surroundings.
+
+    In the simulation's world events bring about all that happens; here a test calls intake, engine and watchdog by itself,
+    and has the answer of each in hand.
+    """
 
     config = CONFIG
 

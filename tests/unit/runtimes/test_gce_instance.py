@@ -1,3 +1,5 @@
+"""The request body of a VM, and the names and texts that are derived for it."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,3 +1,5 @@
+"""The startup script as rendered: what a plan puts into it, and that nothing in a plan can break out of it."""
+
 from __future__ import annotations
 
 import re

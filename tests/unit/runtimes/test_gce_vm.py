@@ -1,3 +1,5 @@
+"""The GCE runtime: from nouns to API requests, and from API answers to what was observed."""
+
 from __future__ import annotations
 
 import json
