@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from runtender.capacity.candidates import Region, built_in_regions, parse_catalogue
+from runtender.capacity.catalogue import catalogue_faults
 from runtender.errors import Rejected
 from runtender.model import JobPlan
 from runtender.ports import Objects
@@ -43,23 +45,31 @@ def store_config(objects: Objects, uri: str, config: Mapping[str, Any]) -> None:
 
 
 def read_catalogue(objects: Objects, uri: str) -> tuple[Region, ...]:
-    """Read the user's catalogue of places where one is set, else return the built-in map."""
+    """Read the user's catalogue of places where one is set, else return the built-in map.
+
+    Raises `Rejected` with every fault, each by its field and line.
+    """
     if not uri:
         return built_in_regions()
-    try:
-        return parse_catalogue(read_user_table(objects, "SF_COMPUTE_FALLBACK", uri))
-    except ValueError as error:
-        raise Rejected.because("SF_COMPUTE_FALLBACK", str(error), "mend the catalogue") from error
+    raw, text = _read_table(objects, "SF_COMPUTE_FALLBACK", uri)
+    faults = catalogue_faults(raw, text)
+    if faults:
+        raise Rejected(replace(fault, field=f"SF_COMPUTE_FALLBACK: {fault.field}") for fault in faults)
+    return parse_catalogue(raw)
 
 
 def read_user_table(objects: Objects, setting: str, uri: str) -> Mapping[str, Any]:
     """Read the JSON object that a setting names; raises `Rejected` naming the setting."""
+    return _read_table(objects, setting, uri)[0]
+
+
+def _read_table(objects: Objects, setting: str, uri: str) -> tuple[Mapping[str, Any], str]:
     bucket, name = split_uri(uri)
     body = objects.read(bucket, name, limit=_MAX_BYTES)
     if body is None:
         raise Rejected.because(setting, f"{uri} does not exist", "upload the file or unset it")
     try:
-        return read_json_object(body)
+        return read_json_object(body), body.decode()
     except ValueError as error:
         raise Rejected.because(setting, f"{uri} is no JSON object: {error}", "mend the file") from error
 
