@@ -88,18 +88,7 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
         self.objects_server = parts.enter_context(ObjectServer(self._objects(), authority=authority, now=now))
         compute = self._compute()
         self.compute_server = parts.enter_context(ComputeServer(compute, authority=authority, now=now))
-        assert self.objects_server.tls_port is not None  # noqa: S101  # it was given an authority
-        self.machines = VmRunner(
-            root=self.folder / "machines",
-            network=Network(
-                storage_tls_port=self.objects_server.tls_port,
-                compute_tls_port=self.compute_server.tls_port,
-                storage_url=self.objects_server.url,
-                ca_file=authority.ca_file,
-            ),
-            reports=self.compute_server,
-            scale=scale,
-        )
+        self.machines = self._machines(authority)
         parts.callback(self.machines.close)
         # Before the machines are ended, so that none boots meanwhile.
         parts.callback(self.compute_server.close)
@@ -156,6 +145,21 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
         core.make_bucket(CODE_BUCKET, self._weather.clock.now(), [markers])
         core.make_bucket(WAREHOUSE_BUCKET, self._weather.clock.now())
         return core
+
+    def _machines(self, authority: LocalAuthority) -> VmRunner:
+        assert self.objects_server.tls_port is not None  # noqa: S101  # it was given an authority
+        network = Network(
+            storage_tls_port=self.objects_server.tls_port,
+            compute_tls_port=self.compute_server.tls_port,
+            storage_url=self.objects_server.url,
+            ca_file=authority.ca_file,
+        )
+        return VmRunner(
+            root=self.folder / "machines",
+            network=network,
+            reports=self.compute_server,
+            scale=self.settings.time_scale,
+        )
 
     def _finalized(self, topic: str, body: bytes, attributes: Mapping[str, str], now: datetime) -> None:
         self._weather.stored(attributes["objectId"])
