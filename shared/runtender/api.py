@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from typing import Any, Literal
@@ -111,8 +111,7 @@ def submit(  # noqa: PLR0913 - what can be asked for, each by its name
     )
     request_id = request_id or new_request_id()
     panel = submit_config(world, _content(config, world), request_id, wishes)
-    receipt = _accepted(world, request_id)
-    return replace(receipt, notes=(*panel.warnings, *receipt.notes))
+    return _accepted(world, request_id, panel.warnings)
 
 
 def get(run_id: str, *, plane: World | None = None) -> RunRecord:
@@ -164,7 +163,7 @@ def _content(config: Mapping[str, Any] | str | os.PathLike[str], world: World) -
     return read_config(os.fspath(config), world.objects)
 
 
-def _accepted(world: World, request_id: str) -> Receipt:
+def _accepted(world: World, request_id: str, warnings: tuple[str, ...] = ()) -> Receipt:
     answer = fetch_answer(world, request_id)
     if answer.state is AnswerState.REJECTED or answer.run_id is None:
         raise Rejected(Fault(field="", problem=error) for error in answer.errors)
@@ -173,7 +172,7 @@ def _accepted(world: World, request_id: str) -> Receipt:
         run_id=answer.run_id,
         duplicate=answer.state is AnswerState.DUPLICATE,
         jobs=answer.jobs,
-        notes=answer.errors,
+        notes=(*warnings, *answer.errors),
     )
 
 
