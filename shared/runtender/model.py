@@ -26,6 +26,7 @@ __all__ = [
     "LedgerEntry",
     "Limits",
     "LiveLimit",
+    "Machine",
     "Marker",
     "MarkerStatus",
     "Outcome",
@@ -243,12 +244,37 @@ class SubmitRequest:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Machine:
+    """Another machine that can do a plan's work: of another series, or sold another way."""
+
+    machine_type: str
+    vcpus: int
+    disk_type: str
+    on_host_maintenance: str
+    spot: bool = False
+
+    @property
+    def label(self) -> str:
+        """`n2d-standard-8`, or `n2d-standard-8 spot`."""
+        return f"{self.machine_type} spot" if self.spot else self.machine_type
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Placement:
-    """One place to try: a zone of a region (zone None: the region's own choice) and the subnet to use there."""
+    """One place to try: a zone of a region (zone None: the region's own choice) and the subnet to use there.
+
+    `machine` None is the plan's own.
+    """
 
     region: str
     zone: str | None
     subnetwork_uri: str = ""
+    machine: Machine | None = None
+
+    @property
+    def machine_label(self) -> str:
+        """The other machine's label; empty for the plan's own."""
+        return self.machine.label if self.machine else ""
 
     @property
     def location(self) -> str:
@@ -257,8 +283,8 @@ class Placement:
 
     @property
     def label(self) -> str:
-        """`region/zone`, or `region/auto`."""
-        return f"{self.region}/{self.zone or 'auto'}"
+        """`region/zone`, or `region/auto`; with the machine behind it where it is not the plan's own."""
+        return f"{self.region}/{self.zone or 'auto'} {self.machine_label}".rstrip()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -328,6 +354,20 @@ class JobPlan:
     expected_cells: int | None = None
     resource_plan: Json | None = None
 
+    def at(self, placement: Placement) -> JobPlan:
+        """Return the plan with the machine of one of its placements."""
+        other = placement.machine
+        if other is None:
+            return self
+        return replace(
+            self,
+            machine_type=other.machine_type,
+            vcpus=other.vcpus,
+            disk_type=other.disk_type,
+            on_host_maintenance=other.on_host_maintenance,
+            spot=other.spot,
+        )
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Resource:
@@ -336,7 +376,8 @@ class Resource:
     `placement` counts placements of this job from 0, `try_number` the tries at one placement from 0; both go into
     `nonce` and `request_id`. `since` is when the row was first saved (the earliest time its create could have been
     sent), `sent_at` the latest. `token` and `until` name the invocation that owns the next call and for how long.
-    `refused` says that the create was definitely refused, so no worker of this nonce can exist.
+    `refused` says that the create was definitely refused, so no worker of this nonce can exist. `place` is the index of the
+    plan's placement.
     """
 
     kind: ResourceKind
@@ -359,15 +400,17 @@ class Resource:
     delete_sent_at: datetime | None = None
     missing_since: datetime | None = None
     refused: bool = False
+    place: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Block:
-    """A zone, region or the project that is not to be tried before `until`."""
+    """A zone, region or the project that is not to be tried before `until`: with that machine, or (None) with any."""
 
     scope: Scope
     name: str
     until: datetime
+    machine: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -524,6 +567,13 @@ class Job:
     def live(self) -> tuple[Resource, ...]:
         """Rows whose resource has not been seen gone."""
         return tuple(row for row in self.resources if row.state is not ResourceState.GONE)
+
+    def placement_of(self, row: Resource) -> Placement:
+        """Return the plan's placement that a row stands for."""
+        if row.place is not None:
+            return self.plan.placements[row.place]
+        here = (placement for placement in self.plan.placements if placement.location == row.location)
+        return next(here, Placement(region=row.location, zone=None))
 
     def with_row(self, row: Resource) -> Job:
         """Return the job with the row of the same nonce and kind replaced, or the row appended."""

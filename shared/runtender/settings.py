@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 
 from runtender.errors import Fault, Rejected
@@ -44,6 +44,8 @@ _MOST_SHOWN = 60
 
 _LIMITED = frozenset({"jobs", "vcpus", "gpus"})
 _MOST_ALIVE = 1_000_000
+# A machine type, or `same`, and how it is sold.
+_ALTERNATIVE = re.compile(r"[a-z][a-z0-9-]*( spot| standard)?")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +80,7 @@ class Settings:
     run_limit: timedelta = timedelta(seconds=86400)
     api_budget: int = 1000
     live_limits: tuple[LiveLimit, ...] = ()
+    alternatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     backend: str = "google"
     time_scale: float = 1.0
     timing: Timing = Timing()
@@ -123,6 +126,7 @@ class Settings:
             run_limit=timedelta(seconds=reader.seconds("SF_BATCH_JOB_WAIT_S", 86400)),
             api_budget=reader.whole("SF_API_BUDGET", 1000, most=_MOST_CREATES_PER_MINUTE),
             live_limits=reader.live_limits("SF_LIMITS"),
+            alternatives=reader.alternatives("SF_ALTERNATIVES"),
             backend=reader.choice("SF_BACKEND", ("google", "embedded")),
             time_scale=scale,
             timing=timing,
@@ -233,6 +237,25 @@ class _Reader:
         if len(known) < len(limits):
             example = 'write e.g. [{"jobs": 20}, {"label": {"team": "demand"}, "gpus": 4}]'
             self._refuse(name, value, "a list of limits on jobs, vcpus and gpus", example)
+        return known
+
+    def alternatives(self, name: str) -> Mapping[str, tuple[str, ...]]:
+        """Read `{"n2-standard-8": ["n2d-standard-8", "same spot"], "*": ["same standard"]}`."""
+        value = self.text(name, "{}")
+        try:
+            listed = json.loads(value)
+        except ValueError:
+            listed = None
+        rows = listed.items() if isinstance(listed, dict) else [("", None)]
+        known = {
+            key: tuple(row)
+            for key, row in rows
+            if isinstance(row, list)
+            and all(isinstance(one, str) and _ALTERNATIVE.fullmatch(one) for one in row)
+        }
+        if len(known) < len(rows):
+            example = 'write e.g. {"n2-standard-8": ["n2d-standard-8", "same spot"]}'
+            self._refuse(name, value, "a list of machines per machine type", example)
         return known
 
     def scale(self) -> float:

@@ -176,6 +176,6 @@ def test_a_note_about_a_place_is_found_by_those_who_want_such_a_machine(plane, s
     )
     Shortages(of).tell(a_job(1), a_job(1, walk=Walk(ledger=(entry, entry))))
     until = NOW + of.settings.timing.placement_block
-    assert Shortages(of).known(PLAN) == (Block(scope=Scope.ZONE, name="us-x1-a", until=until),)
+    assert Shortages(of).known(PLAN) == (Block(scope=Scope.ZONE, name="us-x1-a", until=until, machine=""),)
     (note,) = store.find("blocks")
     assert (note.data["times"], note.data["code"]) == (2, "STOCKOUT")

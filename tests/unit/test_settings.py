@@ -117,3 +117,17 @@ def test_limits_are_on_the_whole_plane_or_on_a_label():
 def test_a_limit_that_cannot_be_meant_is_refused_by_name(text):
     with pytest.raises(Rejected, match="SF_LIMITS"):
         Settings.from_env({**LEAST, "SF_LIMITS": text})
+
+
+def test_alternatives_are_lists_by_machine_type():
+    text = '{"n2-standard-8": ["n2d-standard-8 spot", "same standard"], "*": []}'
+    assert Settings.from_env({**LEAST, "SF_ALTERNATIVES": text}).alternatives == {
+        "n2-standard-8": ("n2d-standard-8 spot", "same standard"),
+        "*": (),
+    }
+
+
+@pytest.mark.parametrize("text", ['["a"]', '{"a": "b"}', '{"a": ["b cheap"]}', '{"a": [1]}', "{"])
+def test_an_alternative_that_cannot_be_meant_is_refused_by_name(text):
+    with pytest.raises(Rejected, match="SF_ALTERNATIVES"):
+        Settings.from_env({**LEAST, "SF_ALTERNATIVES": text})

@@ -11,33 +11,42 @@ from dataclasses import dataclass
 
 from runtender.capacity.demands import demands_of
 from runtender.capacity.quota import Readings, RegionVerdict, judge
-from runtender.model import JobPlan
+from runtender.model import JobPlan, Placement
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Preflight:
-    """The verdict on each region that a plan may use, in the order of its placements."""
+    """The verdict on each region that a plan may use, by region and machine, in the order of its placements."""
 
-    verdicts: tuple[RegionVerdict, ...]
+    verdicts: Mapping[tuple[str, str], RegionVerdict]
 
     @property
-    def blocked(self) -> frozenset[str]:
-        """Regions without room for the job."""
-        return frozenset(verdict.region for verdict in self.verdicts if verdict.blocked)
+    def blocked(self) -> bool:
+        """True when some region has no room for some machine."""
+        return any(verdict.blocked for verdict in self.verdicts.values())
+
+    def blocks(self, placement: Placement) -> bool:
+        """True when there is no room for the placement's machine in its region."""
+        return self.verdicts[placement.region, placement.machine_label].blocked
 
     @property
     def why(self) -> str:
         """What blocks them, and what can be done about it."""
-        told = [line for one in self.verdicts if one.blocked for line in (one.why_blocked, *one.advice)]
+        blocked = [verdict for verdict in self.verdicts.values() if verdict.blocked]
+        told = [line for verdict in blocked for line in (verdict.why_blocked, *verdict.advice)]
         return "; ".join(dict.fromkeys(told))
 
     def to_json(self) -> tuple[dict[str, object], ...]:
         """Return what a reader of the job should know; nothing of regions that have room."""
-        return tuple(verdict.to_json() for verdict in self.verdicts if verdict.worth_telling)
+        return tuple(verdict.to_json() for verdict in self.verdicts.values() if verdict.worth_telling)
 
 
 def preflight(plan: JobPlan, quota: Mapping[str, Readings]) -> Preflight:
-    """Judge every region of a plan by what was read of its meters."""
-    demands = demands_of(plan)
-    regions = dict.fromkeys(placement.region for placement in plan.placements)
-    return Preflight(verdicts=tuple(judge(region, demands, quota.get(region, {})) for region in regions))
+    """Judge every region of a plan, for every machine that it may use there, by what was read of the region's meters."""
+    machines = {(one.region, one.machine_label): demands_of(plan.at(one)) for one in plan.placements}
+    return Preflight(
+        verdicts={
+            (region, machine): judge(region, demands, quota.get(region, {}))
+            for (region, machine), demands in machines.items()
+        }
+    )

@@ -73,7 +73,7 @@ def _begin_pass(job: Job, ctx: Context, found: Preflight, short: tuple[Block, ..
     Places that lately had no room for others come last, each kind in the plan's order.
     """
     placements = job.plan.placements
-    with_quota = [index for index, one in enumerate(placements) if one.region not in found.blocked]
+    with_quota = [index for index, one in enumerate(placements) if not found.blocks(one)]
     order = tuple(sorted(with_quota, key=lambda index: _is_blocked(placements[index], short)))
     job = replace(job, walk=replace(job.walk, preflight=found.to_json()))
     blocked = job.walk.blocked_at(ctx.now)
@@ -119,12 +119,16 @@ def _skip_blocked(job: Job, ctx: Context) -> Walk:
 
 def _is_blocked(placement: Placement, blocks: tuple[Block, ...]) -> bool:
     names = {Scope.ZONE: placement.location, Scope.REGION: placement.region, Scope.PROJECT: "project"}
-    return any(names[block.scope] == block.name for block in blocks)
+    return any(
+        names[block.scope] == block.name and block.machine in {None, placement.machine_label}
+        for block in blocks
+    )
 
 
 def _intend(job: Job, ctx: Context) -> Decision:
     """Save the intent to create, held by this invocation; the call follows the save."""
-    placement = job.plan.placements[job.walk.order[job.walk.next]]
+    index = job.walk.order[job.walk.next]
+    placement = job.plan.placements[index]
     tries = [row.try_number for row in job.resources if row.placement == job.walk.attempts]
     number = max(tries, default=-1) + 1
     row = Resource(
@@ -140,6 +144,7 @@ def _intend(job: Job, ctx: Context) -> Decision:
         since=ctx.now,
         until=ctx.now + ctx.timing.hold,
         sent_at=ctx.now,
+        place=index,
     )
     job = replace(job, resources=(*job.resources[-_ROWS_KEPT:], row))
     job = moved(job, ctx, f"placing in {placement.label}", phase=Phase.PROVISIONING)
@@ -206,8 +211,7 @@ def refuse_placement(
         return replace(job, walk=_wait_here(walk, refusal, ctx))
     walk = replace(walk, attempts=walk.attempts + 1, next=walk.next + 1, api_waits=0)
     if refusal.verdict is Verdict.HARD_CEILING:
-        block = Block(scope=refusal.scope, name=_scope_name(job, row, refusal.scope), until=_block_end(ctx))
-        walk = replace(walk, blocked=(*walk.blocked, block))
+        walk = replace(walk, blocked=(*walk.blocked, _block(job, row, refusal.scope, ctx)))
     return replace(job, walk=_prefer(walk, job, refusal.zones_available))
 
 
@@ -219,9 +223,8 @@ def _wait_here(walk: Walk, refusal: Refusal, ctx: Context) -> Walk:
 
 
 def _entry(job: Job, row: Resource, refusal: Refusal, ctx: Context) -> LedgerEntry:
-    placement = next((p for p in job.plan.placements if p.location == row.location), None)
     return LedgerEntry(
-        candidate=placement.label if placement else row.location,
+        candidate=job.placement_of(row).label,
         verdict=refusal.verdict,
         code=refusal.code,
         message=refusal.message,
@@ -232,16 +235,16 @@ def _entry(job: Job, row: Resource, refusal: Refusal, ctx: Context) -> LedgerEnt
     )
 
 
-def _block_end(ctx: Context) -> datetime:
-    return ctx.now + ctx.timing.placement_block
-
-
-def _scope_name(job: Job, row: Resource, scope: Scope) -> str:
-    if scope is Scope.PROJECT:
-        return "project"
-    if scope is Scope.ZONE:
-        return row.location
-    return next((p.region for p in job.plan.placements if p.location == row.location), row.location)
+def _block(job: Job, row: Resource, scope: Scope, ctx: Context) -> Block:
+    """Return what is not to be tried for a while: what one machine has no room for, another may have."""
+    placement = job.placement_of(row)
+    names = {Scope.ZONE: row.location, Scope.REGION: placement.region, Scope.PROJECT: "project"}
+    return Block(
+        scope=scope,
+        name=names[scope],
+        until=ctx.now + ctx.timing.placement_block,
+        machine=None if scope is Scope.PROJECT else placement.machine_label,
+    )
 
 
 def _prefer(walk: Walk, job: Job, zones: tuple[str, ...]) -> Walk:

@@ -169,7 +169,8 @@ class Observer:
         port, found = self._plane.quota, dict[str, Readings]()
         if port is None:
             return found
-        meters = meters_of(demands_of(job.plan))
+        plans = {one.machine_label: job.plan.at(one) for one in job.plan.placements}.values()
+        meters = dict.fromkeys(meter for plan in plans for meter in meters_of(demands_of(plan)))
         for region in dict.fromkeys(placement.region for placement in job.plan.placements):
             readings = port.read(region, meters)
             if not readings:

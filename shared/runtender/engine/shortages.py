@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Iterator
 from datetime import timedelta
 
 from runtender.engine.plane import Plane
@@ -33,15 +34,17 @@ class Shortages:
         self._plane = plane
 
     def known(self, plan: JobPlan) -> tuple[Block, ...]:
-        """Return the places that lately had no room for such a machine. Raises `Retryable`."""
-        found = self._plane.store.find("blocks", where={"machine": _machine(plan)}, limit=_MOST_NOTES)
-        notes = (note.data for note in found)
+        """Return the places that lately had no room for such machines. Raises `Retryable`."""
+        machines = {one.machine_label: _machine(plan.at(one)) for one in plan.placements}
+        return tuple(block for label, machine in machines.items() for block in self._notes(label, machine))
+
+    def _notes(self, label: str, machine: str) -> Iterator[Block]:
         now = self._plane.clock.now()
-        return tuple(
-            Block(scope=Scope(note["scope"]), name=note["name"], until=note["until"])
-            for note in notes
-            if note["until"] > now
-        )
+        for found in self._plane.store.find("blocks", where={"machine": machine}, limit=_MOST_NOTES):
+            note = found.data
+            if note["until"] > now:
+                scope = Scope(note["scope"])
+                yield Block(scope=scope, name=note["name"], until=note["until"], machine=label)
 
     def tell(self, before: Job, after: Job) -> None:
         """Note what `after` was refused that `before` was not."""
@@ -55,19 +58,22 @@ class Shortages:
                 self._note(after.plan, entry)
 
     def _note(self, plan: JobPlan, entry: LedgerEntry) -> None:
-        region, _, zone = entry.candidate.partition("/")
-        name = zone if entry.scope is Scope.ZONE else region
+        placement = next((one for one in plan.placements if one.label == entry.candidate), None)
+        if placement is None:
+            return
+        machine = _machine(plan.at(placement))
+        name = placement.location if entry.scope is Scope.ZONE else placement.region
         until = entry.at + self._plane.settings.timing.placement_block
         fields = {
             "schema": SCHEMA,
-            "machine": _machine(plan),
+            "machine": machine,
             "scope": entry.scope.value,
             "name": name,
             "until": until,
             "code": entry.code,
             "expires_at": until + _EXPIRY,
         }
-        digest = hashlib.sha256(f"{_machine(plan)}/{entry.scope}/{name}".encode()).hexdigest()[:20]
+        digest = hashlib.sha256(f"{machine}/{entry.scope}/{name}".encode()).hexdigest()[:20]
         try:
             self._plane.store.commit(
                 [Increment(path=f"blocks/{digest}", amounts={"times": 1}, fields=fields)]

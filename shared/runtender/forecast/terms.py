@@ -12,6 +12,7 @@ from math import ceil
 
 from runtender import ids
 from runtender.forecast import machines
+from runtender.forecast.alternatives import machine_of, with_alternatives
 from runtender.forecast.catalogue import Catalogue
 from runtender.forecast.sizing import unit_of
 from runtender.forecast.validation import FieldReader
@@ -134,6 +135,7 @@ def vm_plan(
 ) -> JobPlan:
     """Return the plan of a job on one VM, without what the VM's container is to do."""
     unit = unit_of(hardware.machine_type, hardware.accelerators, catalogue)
+    own = machine_of(hardware.machine_type, catalogue, accelerators=hardware.accelerators, spot=hardware.spot)
     plan = JobPlan(
         runtime="gce",
         kind=request.kind,
@@ -141,24 +143,21 @@ def vm_plan(
         hardware=hardware.kind,
         gpu_type=hardware.gpu_type,
         machine_type=hardware.machine_type,
-        vcpus=machines.shape_of(hardware.machine_type, catalogue).vcpus,
+        vcpus=own.vcpus,
         accelerator_type=machines.accelerator_type(hardware.gpu_type, catalogue) if hardware.gpu_type else "",
         accelerator_count=hardware.accelerators,
         spot=hardware.spot,
-        disk_type=machines.disk_type(hardware.machine_type, catalogue),
-        on_host_maintenance=machines.on_host_maintenance(
-            hardware.machine_type,
-            accelerators=hardware.accelerators,
-            spot=hardware.spot,
-            catalogue=catalogue,
-        ),
+        disk_type=own.disk_type,
+        on_host_maintenance=own.on_host_maintenance,
         shm_size_bytes=unit.shared_memory_bytes,
         image_uri=image,
         service_account=settings.compute_sa,
         status_bucket=settings.status_bucket,
         labels=_labels(request.labels, key.run_id),
         priority=request.priority,
-        placements=placements,
+        placements=with_alternatives(
+            placements, own, settings, catalogue, accelerators=hardware.accelerators
+        ),
         walk=spans.walk,
         capacity_wait=spans.capacity_wait,
         run_limit=spans.run_limit,

@@ -7,6 +7,7 @@ zone uses the name again. What cannot be read is no observation (None); only a 4
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from runtender.capacity.classify import classify_http, classify_operation
@@ -65,6 +66,7 @@ class GceVm:
     kind = ResourceKind.VM
 
     def create(self, job: Job, row: Resource, settings: Settings) -> ApiRequest:
+        job = replace(job, plan=job.plan.at(job.placement_of(row)))
         script = startup_script(job, row, settings)
         return ApiRequest(
             method_id="compute.instances.insert",
@@ -88,10 +90,11 @@ class GceVm:
         return Unclear(detail=f"HTTP {answer.status}: {refusal.message}")
 
     def describe(self, job: Job, row: Resource, settings: Settings) -> Mapping[str, Any]:
-        placement = next(p for p in job.plan.placements if p.location == row.location)
+        placement = job.placement_of(row)
+        plan = job.plan.at(placement)
         return {
-            "gce_instance": plan_json(job.plan, placement, settings.project),
-            "probe_handle": probe_handle(job.plan, placement, settings.project),
+            "gce_instance": plan_json(plan, placement, settings.project),
+            "probe_handle": probe_handle(plan, placement, settings.project),
         }
 
     def operation(self, row: Resource, settings: Settings) -> ApiRequest:
