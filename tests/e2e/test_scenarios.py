@@ -27,6 +27,7 @@ TELLING = {
     "name-taken-by-a-stranger",
     "no-capacity",
     "preempted-mid-run",
+    "quota-used-up",
 }
 Demo = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -170,6 +170,7 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
             project=self.settings.project,
             timings=Timings().scaled(self.settings.time_scale),
             stock=self._weather.stock,
+            quotas=self._weather.quotas,
             schemas=installed_schemas(),
             faults=self._weather.fault,
         )

@@ -25,6 +25,7 @@ from runtender.local.scenario.rules import (
     ListRule,
     MachineRule,
     Moment,
+    QuotaRule,
     Scenario,
     Shape,
     Stockout,
@@ -41,10 +42,12 @@ _METHODS = (*routes.METHODS, *objects.METHODS, *rest.METHODS)
 
 # The plane's settings that bear on how it takes trouble; the others name places, which are the local cloud's.
 _PLANE = (
+    "SF_ALTERNATIVES",
     "SF_BATCH_JOB_WAIT_S",
     "SF_BOOT_LIMIT_S",
     "SF_CREATE_GRACE_S",
     "SF_GUEST_SELF_DELETE",
+    "SF_LIMITS",
     "SF_ORPHAN_GRACE_S",
     "SF_PLACEMENT_BLOCK_S",
     "SF_PROVISION_WAIT_S",
@@ -72,6 +75,11 @@ _STOCKOUT: Keys = {
     "until": ("until", Reader.duration),
     "answer": ("shape", word_of(Shape)),
     "zones_available": ("zones_available", Reader.texts),
+}
+_QUOTA: Keys = {
+    "meter": ("meter", Reader.text),
+    "limit": ("limit", Reader.whole),
+    "region": ("region", Reader.text),
 }
 _CALL: Keys = {
     "method": ("method", one_of(_METHODS)),
@@ -143,6 +151,11 @@ def parse_scenario(text: str) -> Scenario:
 def _stockout(reader: Reader, path: str, value: object) -> Stockout | None:
     fields = reader.record(path, value, _STOCKOUT)
     return None if fields is None else Stockout(**fields)
+
+
+def _quota(reader: Reader, path: str, value: object) -> QuotaRule | None:
+    fields = reader.record(path, value, _QUOTA, required=("meter", "limit"))
+    return None if fields is None else QuotaRule(**fields)
 
 
 def _call(reader: Reader, path: str, value: object) -> CallRule | None:
@@ -217,6 +230,7 @@ _SECTIONS: Mapping[str, Read] = {
     "description": Reader.text,
     "plane": _plane,
     "stockouts": _each(_stockout),
+    "quotas": _each(_quota),
     "calls": _each(_call),
     "lists": _each(_list),
     "events": _each(_event),

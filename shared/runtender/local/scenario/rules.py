@@ -44,6 +44,15 @@ class Stockout:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class QuotaRule:
+    """How much of a meter may be in use: in a region, or None in each of them. GPUS_ALL_REGIONS counts over all."""
+
+    meter: str
+    limit: int
+    region: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Where:
     """Which machines are meant: those in a zone or region, or of a placement or attempt of their job."""
 
@@ -227,6 +236,7 @@ class Scenario:
     description: str = ""
     plane: Mapping[str, str] = field(default_factory=dict)
     stockouts: tuple[Stockout, ...] = ()
+    quotas: tuple[QuotaRule, ...] = ()
     calls: tuple[CallRule, ...] = ()
     lists: tuple[ListRule, ...] = ()
     events: tuple[EventRule, ...] = ()

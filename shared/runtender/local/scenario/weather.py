@@ -10,6 +10,7 @@ from types import TracebackType
 
 from runtender.local.compute.core import ComputeCore
 from runtender.local.compute.events import Event
+from runtender.local.compute.quotas import GPUS_ALL_REGIONS, Quotas
 from runtender.local.compute.server import ComputeServer
 from runtender.local.compute.stock import Stock
 from runtender.local.functions_process import FunctionsProcess
@@ -19,7 +20,7 @@ from runtender.local.scenario.calls import UPLOAD, CallFaults, target_of
 from runtender.local.scenario.clock import CloudClock, Timers
 from runtender.local.scenario.events import EventArrivals
 from runtender.local.scenario.lists import FLEET, FleetLists
-from runtender.local.scenario.rules import Scenario
+from runtender.local.scenario.rules import QuotaRule, Scenario
 from runtender.local.scenario.strangers import INSERT, Strangers
 from runtender.local.scenario.strikes import Strikes
 from runtender.local.vm.runner import VmRunner
@@ -27,7 +28,7 @@ from runtender.settings import Settings
 
 
 class Weather(AbstractContextManager["Weather"]):
-    """What the services of a local cloud ask: `clock`, `stock`, `arrivals` and `fault`.
+    """What the services of a local cloud ask: `clock`, `stock`, `quotas`, `arrivals` and `fault`.
 
     `begin` names the services once they are there; until then no call may come in.
     """
@@ -44,6 +45,7 @@ class Weather(AbstractContextManager["Weather"]):
         self.clock = CloudClock(scale)
         elapsed = self.clock.elapsed
         self.stock = Stock(scenario.stockouts, opened_at=self.clock.opened_at, scale=scale)
+        self.quotas = _quotas(scenario.quotas)
         self.arrivals = EventArrivals(scenario.events, settings=settings, elapsed=elapsed, scale=scale)
         self._calls = CallFaults(
             scenario.calls, elapsed=elapsed, kill=functions.kill, apply_later=self._apply_later
@@ -103,3 +105,18 @@ class Weather(AbstractContextManager["Weather"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _quotas(rules: Sequence[QuotaRule]) -> Quotas:
+    """Lay a scenario's limits over the usual ones."""
+    usual = Quotas()
+    by_region: dict[str, dict[str, float]] = {}
+    for rule in rules:
+        if rule.region is not None:
+            by_region.setdefault(rule.region, {})[rule.meter] = rule.limit
+    anywhere = {rule.meter: rule.limit for rule in rules if rule.region is None}
+    return Quotas(
+        regional={**usual.regional, **anywhere},
+        by_region=by_region,
+        gpus_all_regions=anywhere.get(GPUS_ALL_REGIONS, usual.gpus_all_regions),
+    )

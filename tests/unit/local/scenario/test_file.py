@@ -24,6 +24,7 @@ from runtender.local.scenario.rules import (
     ListRule,
     MachineRule,
     Moment,
+    QuotaRule,
     StrangerRule,
     Turn,
     Where,
@@ -43,6 +44,9 @@ stockouts:
     answer: http
     zones_available: [us-central1-b]
   - {zone: us-central1-b, region: us-central1, attempt: 2, first: 3, after: 90s}
+quotas:
+  - {meter: N2_CPUS, region: us-central1, limit: 0}
+  - {meter: GPUS_ALL_REGIONS, limit: 2}
 calls:
   - method: storage.objects.insert
     by: guest
@@ -88,6 +92,10 @@ EVERYTHING = Scenario(
             placement=0, until=timedelta(minutes=10), shape=Shape.HTTP, zones_available=("us-central1-b",)
         ),
         Stockout(zone="us-central1-b", region="us-central1", attempt=2, first=3, after=timedelta(seconds=90)),
+    ),
+    quotas=(
+        QuotaRule(meter="N2_CPUS", region="us-central1", limit=0),
+        QuotaRule(meter="GPUS_ALL_REGIONS", limit=2),
     ),
     calls=(
         CallRule(
@@ -155,6 +163,7 @@ def keys_of(text: str) -> set[str]:
 
 SECTIONS = {
     "stockouts": "stockouts: [{x: 1}]",
+    "quotas": "quotas: [{x: 1}]",
     "calls": "calls: [{x: 1}]",
     "lists": "lists: [{x: 1}]",
     "events": "events: [{x: 1}]",
