@@ -15,7 +15,7 @@ from runtender.decide.header import family_entry, roll_up, status_word
 from runtender.ids import parse_marker_object
 from runtender.local.compute.instances import Instance, Status
 from runtender.local.simulation.truth import Word, outcome_of
-from runtender.model import Job, Outcome, Phase, Reason, Resource, ResourceState, Run
+from runtender.model import Admission, Job, Outcome, Phase, Reason, Resource, ResourceState, Run
 from runtender.settings import Settings
 from runtender.wire.markers import parse_marker
 
@@ -98,6 +98,14 @@ class Onlooker:
         self._check_outcome(before, job)
         for row in job.resources:
             self._check_row(before, job, row)
+        if job.admission is Admission.LIVE and before.admission is not Admission.LIVE:
+            self._check_limits(job)
+
+    def _check_limits(self, job: Job) -> None:
+        live = [one.job_key for one in self.jobs.values() if one.admission is Admission.LIVE]
+        for limit in self.view.settings.live_limits:
+            fits = limit.label is not None or limit.jobs is None or len(live) <= limit.jobs
+            require(fits, "limits", f"{job.job_key} is let in beside {live}")
 
     def _check_history(self, before: Job, job: Job) -> None:
         new = job.history[len(before.history) :]

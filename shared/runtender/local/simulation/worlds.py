@@ -201,6 +201,8 @@ class _Story:
         environment = dict(ENVIRONMENT)
         if chance.random() < 0.3:
             environment["SF_GUEST_SELF_DELETE"] = "false"
+        if self.scarcity.random() < 0.25:
+            environment["SF_LIMITS"] = '[{"jobs": 1}]'
         # A counter for each job's creates, or one for all.
         environment["SF_API_BUDGET"] = self.scarcity.choice(("1", "10", "1000", "1000"))
         settings = Settings.from_env(environment)
