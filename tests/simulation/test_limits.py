@@ -8,9 +8,12 @@ from datetime import timedelta
 
 import pytest
 
+import runtender.engine.admission
+from runtender.capacity.admission import Choice
 from runtender.local.compute.quotas import Quotas
 from runtender.local.simulation.guests import Behaviour
 from runtender.local.simulation.invocations import Fate
+from runtender.local.simulation.rules import BrokenRule
 from runtender.local.simulation.world import CONFIG, ENVIRONMENT
 from runtender.model import Admission, Outcome, Phase
 from runtender.settings import Settings
@@ -122,3 +125,16 @@ def test_whoever_is_killed_while_letting_in_holds_up_the_queue_for_a_tick_at_mos
     world.settle()
     assert Counter(job.outcome for job in world.jobs) == {Outcome.SUCCEEDED: 4}
     assert most_alive(world) == 1
+
+
+def test_with_the_guard_unwatched_the_onlooker_sees_one_let_in_too_many(limited, monkeypatch):
+    monkeypatch.setattr(runtender.engine.admission, "is_full", lambda _limits, _live: False)
+    monkeypatch.setattr(
+        runtender.engine.admission,
+        "choose",
+        lambda _limits, _live, waiting: Choice(jobs=tuple(waiting), closed=True),
+    )
+    world = limited({"jobs": 1}, behaviour=Behaviour(boot_s=1, work_s=600))
+    submit(world, "first")
+    with pytest.raises(BrokenRule, match=r"^limits: .* is let in beside"):
+        submit(world, "second")
