@@ -7,7 +7,7 @@ defaults were written out, how patiently capacity is looked for and where measur
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from runtender import ids
@@ -30,7 +30,7 @@ _HIERARCHY_DEFAULT = {"enabled": False}
 
 def to_document(config: RunConfig) -> dict[str, Any]:
     """Return the config with every default written out; `parse_config` reads it back to an equal config."""
-    document: dict[str, Any] = _plain(asdict(config))
+    document: dict[str, Any] = _plain(config)
     compute = document["compute"]
     compute["gpu_fraction"] = "auto" if config.compute.gpu_fraction is None else config.compute.gpu_fraction
     compute["capacity"] = _capacity(config.compute.capacity)
@@ -88,7 +88,12 @@ def _capacity(capacity: Capacity) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return nested tuples and mappings as JSON's lists and objects."""
+    """Return nested tuples, mappings and dataclasses as JSON's lists and objects."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    # Not `dataclasses.asdict` and then this: that copies deeply, and a submit asks for its run id more than once.
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
