@@ -1,6 +1,6 @@
 """`make bench`: what the plane costs, as ratios to what it cannot do without, and as counts.
 
-Each measurement is a script of its own beside this one, run in a process of its own so that none warms up another. It prints a
+Each measurement is a module of its own beside this one, run in a process of its own so that none warms up another. It prints a
 JSON list of figures: what, value, unit, the aim if there is one (the most that the value should be), and what is behind it.
 Nothing is asserted here: a slow machine is no fault. A further measurement is a further line in `MEASUREMENTS`.
 """
@@ -19,10 +19,15 @@ from pathlib import Path
 from typing import Any
 
 MEASUREMENTS = {
-    "cold start": "cold_start.py",
-    "one happy run": "happy_run.py",
-    "planning": "planning.py",
+    "cold start": "cold_start",
+    "one happy run": "happy_run",
+    "a long run": "long_run",
+    "handlers": "handler_time",
+    "throughput": "throughput",
+    "memory": "memory",
+    "planning": "planning",
 }
+_ROOT = Path(__file__).parents[2]
 _HEADINGS = ("", "measured", "aim", "behind it")
 
 Figure = Mapping[str, Any]
@@ -45,8 +50,8 @@ def main() -> None:
 
 def _measure(name: str) -> list[Figure]:
     print(f"measuring: {name}", file=sys.stderr)
-    script = Path(__file__).with_name(MEASUREMENTS[name])
-    answer = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, check=True)
+    command = [sys.executable, "-m", f"tests.bench.{MEASUREMENTS[name]}"]
+    answer = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, check=True)
     figures: list[Figure] = json.loads(answer.stdout)
     return figures
 

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-BENCH = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 FIELDS = {"figure", "value", "unit", "aim", "detail"}
 
 
-def _run(script, *arguments):
-    command = [sys.executable, str(BENCH / script), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout
+def _run(module, *arguments):
+    command = [sys.executable, "-m", f"tests.bench.{module}", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=100).stdout
 
 
 @pytest.fixture(scope="module")
 def happy_run():
-    return json.loads(_run("happy_run.py"))
+    return json.loads(_run("happy_run"))
 
 
 def test_a_happy_run_costs_no_more_than_its_aims(happy_run):
@@ -34,8 +34,37 @@ def test_an_idle_tick_reads_what_is_due_and_lists_the_fleet(happy_run):
     assert (tick["value"], tick["detail"]) == (2, "store.read 1, instances.aggregatedList 1")
 
 
+def test_a_further_look_costs_three_calls_two_reads_and_one_write():
+    figures = {one["figure"]: one for one in json.loads(_run("long_run"))}
+    looks = {name: one["value"] for name, one in figures.items() if name.endswith("per further look")}
+    assert list(looks.values()) == [3, 2, 1]
+    assert figures["calls per hour of a polling client"]["value"] == 720
+
+
+def test_each_handler_has_a_floor_of_its_own_calls():
+    figures = json.loads(_run("handler_time", "--rounds", "1"))
+    assert [one["figure"].split()[2] for one in figures] == ["submit", "started", "tick", "terminal"]
+    assert all(one["value"] > 0 and one.keys() == FIELDS for one in figures)
+    assert [one["detail"].partition(": ")[2] for one in figures] == [
+        "5 commits, 4 reads, 13 calls",
+        "1 commits, 2 reads, 1 calls",
+        "1 commits, 2 reads, 4 calls",
+        "3 commits, 2 reads, 7 calls",
+    ]
+
+
+def test_every_message_that_is_counted_is_taken_in_and_every_run_settled():
+    figures = json.loads(_run("throughput", "--rounds", "1", "--messages", "20"))
+    assert all(one["value"] > 0 and one.keys() == FIELDS for one in figures)
+
+
+def test_the_memory_of_a_functions_process_is_read_as_events_go_through_it():
+    (memory,) = json.loads(_run("memory", "--early", "40", "--late", "80"))
+    assert 0.5 < memory["value"] < 2
+
+
 def test_a_cold_start_is_a_multiple_of_the_framework_alone():
-    figures = json.loads(_run("cold_start.py", "--rounds", "1"))
+    figures = json.loads(_run("cold_start", "--rounds", "1"))
     assert [one["figure"] for one in figures] == [
         f"cold start of {target}" for target in ("on_submit", "on_marker", "on_tick")
     ]
@@ -43,20 +72,20 @@ def test_a_cold_start_is_a_multiple_of_the_framework_alone():
 
 
 def test_a_plan_is_quick_and_holds_nothing_per_series():
-    took, memory = json.loads(_run("planning.py"))
+    took, memory = json.loads(_run("planning"))
     # Ten times the aim, so that a machine under load fails no test; what grows with the series would fail any.
     assert took["value"] < 10 * took["aim"]
     assert memory["value"] <= memory["aim"]
 
 
 def test_the_document_holds_each_figure_and_the_machine_it_was_taken_on(happy_run):
-    document = json.loads(_run("run.py", "--json", "--only", "one happy run"))
+    document = json.loads(_run("run", "--json", "--only", "one happy run"))
     assert document["figures"] == {"one happy run": happy_run}
     assert {"date", "cores", "memory_gib", "python"} <= document["machine"].keys()
 
 
 def test_the_table_has_a_line_per_figure(happy_run):
-    table = _run("run.py", "--only", "one happy run").splitlines()
+    table = _run("run", "--only", "one happy run").splitlines()
     lines = [line for line in table if line.startswith("|")]
     assert [line.split("|")[1].strip() for line in lines[2:]] == [one["figure"] for one in happy_run]
     assert len({len(line) for line in lines}) == 1
