@@ -43,7 +43,8 @@ _WORKER = "Bearer local-worker-"
 class Cloud:
     """Store, topics, objects, Compute Engine and its machines. Nothing happens in it unless time passes or somebody calls.
 
-    `observing` says through which invocation a call comes, so that what it was shown is known of it later.
+    `fleet_is_whole` says whether whoever calls now was shown whole fleet lists only; `pending` counts calls that are still
+    to take effect.
     """
 
     def __init__(
@@ -239,23 +240,23 @@ class Cloud:
         elif method == "compute.instances.delete" and not by_worker:
             zone, name = request.segments[5], request.segments[7]
             self.onlooker.deleting(self.compute.machine(zone, name), fleet_is_whole=self.fleet_is_whole)
-        return self._fault(method, request, by_worker, self._apply_late)
+        elif method == "compute.disks.delete":
+            self.onlooker.deleting_disk(self.compute.disk_labels(request.segments[5], request.segments[7]))
+        return self._fault(method, request, by_worker=by_worker)
 
     def _storage_fault(self, method: str, request: HttpRequest) -> Fault | None:
         if self._undisturbed:
             return None
         by_worker = request.headers.get("Authorization", "").startswith(_WORKER)
-        return self._fault(method, request, by_worker, self._apply_late)
+        return self._fault(method, request, by_worker=by_worker)
 
-    def _fault(
-        self, method: str, request: HttpRequest, by_worker: bool, late: Callable[[HttpRequest, Mishap], None]
-    ) -> Fault | None:
+    def _fault(self, method: str, request: HttpRequest, *, by_worker: bool) -> Fault | None:
         mishap = self.weather.call(method, request, of_worker=by_worker)
         if mishap is None:
             return None
         self.note(f"    {method} by {'worker' if by_worker else 'plane'}: {mishap}")
         if mishap.late:
-            late(request, mishap)
+            self._apply_late(request, mishap)
         return Fault(answer=mishap.answer, applied=mishap.applied and not mishap.late)
 
     def _apply_late(self, request: HttpRequest, mishap: Mishap) -> None:

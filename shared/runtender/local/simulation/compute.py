@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -28,6 +29,11 @@ class OpenCompute(ComputeCore):
     def machine(self, zone: str, name: str) -> Instance | None:
         """Look a machine up."""
         return self._state.machines.find(zone, name)
+
+    def disk_labels(self, zone: str, name: str) -> Mapping[str, str]:
+        """Return the labels of a disk; of one that is not there, none."""
+        disk = self._state.disks.get(zone, name)
+        return disk.labels if disk else {}
 
     def keep_disk(self, machine: Instance) -> None:
         """Let a machine's boot disk stay when the machine goes, as if somebody had taken the flag off."""

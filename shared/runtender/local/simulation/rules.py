@@ -58,6 +58,7 @@ class Onlooker:
     jobs: dict[str, Job] = field(default_factory=dict)
     runs: set[str] = field(default_factory=set)
     words: dict[str, Word] = field(default_factory=dict)
+    summaries: dict[str, bytes | None] = field(default_factory=dict)
     nonces: dict[str, str] = field(default_factory=dict)
     sent: dict[str, datetime] = field(default_factory=dict)
     creates: list[datetime] = field(default_factory=list)
@@ -139,7 +140,9 @@ class Onlooker:
         require(len(said) <= 1, "truth", f"{job.job_key}: {len(said)} tries have settling words")
         if said:
             nonce, word = said[0]
-            right = outcome_of(job, word, self.view.summary(job, nonce))
+            # A summary that lands after the end changes nothing.
+            summary = self.summaries.setdefault(nonce, self.view.summary(job, nonce))
+            right = outcome_of(job, word, summary)
             require(
                 job.outcome is right,
                 "truth",
@@ -249,6 +252,17 @@ class Onlooker:
         elif job.phase is not Phase.DONE:
             wanted = row.state is ResourceState.DELETING or job.outcome is not None
             require(wanted, "I6", f"{machine.order.name} is deleted while its row is {row.state}")
+
+    def deleting_disk(self, labels: Mapping[str, str]) -> None:
+        """Look at a delete by the plane that is about to arrive at a disk."""
+        if not labels:
+            # It went just before.
+            return
+        nonce = labels.get("sf-nonce", "")
+        job = self.jobs.get(self.nonces.get(nonce, ""))
+        row = next((one for one in job.resources if one.nonce == nonce), None) if job else None
+        doomed = row is None or row.state in {ResourceState.DELETING, ResourceState.GONE}
+        require(job is not None and doomed, "I6", f"the disk of {nonce or 'nobody'} is deleted")
 
     # --- objects and machines
 

@@ -150,6 +150,8 @@ class Weather:
 _UNCLEAR = (BROKEN_OFF, INTERNAL, UNAVAILABLE)
 _TRANSIENT = (*_UNCLEAR, TOO_MANY)
 _REFUSED = (RATE, FORBIDDEN)
+# What a service may take to do what it gave no answer to; a create may take much longer.
+_LAGS_S = (0, 0, 0, 2, 25)
 _LATE_S = (5, 30, 60, 150, 400, 1200)
 _FREEZES_S = (5, 20, 45, 60, 100, 250, 700)
 _DELAYS_S = (0, 0, 1, 10, 60, 200, 900)
@@ -259,9 +261,11 @@ class Storm(Weather):
         return self._draw((*_TRANSIENT, *_REFUSED))
 
     def _draw(self, answers: Sequence[HttpResponse]) -> Mishap:
-        """Draw an answer; one that does not say whether the call was taken leaves that to chance."""
+        """Draw an answer; one that does not say whether the call was taken, and when, leaves that to chance."""
         answer = self._chance.choice(answers)
-        return Mishap(answer=answer, applied=answer in _UNCLEAR and self._chance.random() < 0.6)
+        applied = answer in _UNCLEAR and self._chance.random() < 0.6
+        late = self._chance.choice(_LAGS_S) if applied else 0
+        return Mishap(answer=answer, applied=applied, late=timedelta(seconds=late))
 
     def _list_mishap(self) -> Mishap:
         old = [self._fleet] if self._fleet is not None else []

@@ -102,9 +102,7 @@ class _Story:
     def __init__(self, seed: int) -> None:
         self.chance = Random(f"story {seed}")
         self.scarcity = Random(f"scarcity {seed}")
-        self.quirks = {
-            name for name in ("guests", "stock", "blows", "users", "zones") if self.chance.random() < 0.4
-        }
+        self.quirks = {quirk for quirk in _QUIRKS if self.chance.random() < 0.4}
         self.world = World(
             seed=seed,
             settings=self._settings(),
@@ -131,7 +129,7 @@ class _Story:
 
     def _act(self) -> None:
         acts: list[Callable[[], object]] = [
-            *([self._resubmit, self._cancel] if "users" in self.quirks else []),
+            *([self._resubmit, self._cancel, self._retry] if "users" in self.quirks else []),
             *([self._strike, self._strike] if "blows" in self.quirks else []),
             *([self._silence, self._place_stranger] if "zones" in self.quirks else []),
             *([self._outage, self._late_create] if "outages" in self.quirks else []),
@@ -140,11 +138,18 @@ class _Story:
         self.chance.choice(acts)()
 
     def _resubmit(self) -> None:
-        self.world.submit(**self._message(), force=self.chance.random() < 0.4)
+        again = self.chance.choice(({}, {"force": True}, {"every": "10m"}))
+        self.world.submit(**self._message(), **again)
 
     def _cancel(self) -> None:
+        self.world.cancel(self._some_run())
+
+    def _retry(self) -> None:
+        self.world.publish({"action": "retry", "run_id": self._some_run()})
+
+    def _some_run(self) -> str:
         runs = sorted(self.world.cloud.onlooker.runs)
-        self.world.cancel(self.chance.choice(runs) if runs else "nobody-0123456789ab")
+        return self.chance.choice(runs) if runs else "nobody-0123456789ab"
 
     def _outage(self) -> None:
         """Let nothing be delivered for a while."""
