@@ -83,7 +83,7 @@ def _figure(part: Part, took: float, floor: float) -> dict[str, Any]:
     commits = sum(call.name == "commit" for call in part.calls)
     reads, calls = ports["store"] - commits, ports["wire"]
     detail = (
-        f"{took * 1000:.1f} ms against {floor * 1000:.1f} ms: {commits} commits, {reads} reads, {calls} calls"
+        f"{took * 1000:.1f} ms against {floor * 1000:.1f} ms: commits {commits}, reads {reads}, calls {calls}"
     )
     name = f"handler of {part.name} against its calls alone"
     return {"figure": name, "value": round(took / floor, 2), "unit": "x", "aim": _AIM, "detail": detail}
@@ -91,5 +91,5 @@ def _figure(part: Part, took: float, floor: float) -> dict[str, Any]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=100, help="lives, and floors of lives")
+    parser.add_argument("--rounds", type=int, default=60, help="lives, and floors of lives")
     print(json.dumps(figures(parser.parse_args().rounds)))
