@@ -10,7 +10,8 @@ from random import Random
 
 import pytest
 
-from runtender.local.simulation.plots import PLOTS, crashes, freezes, pairs_of_crashes
+from runtender.local.simulation.plots import PLOTS, SAME_PLACE, crashes, freezes, pairs_of_crashes
+from runtender.local.simulation.weather import GET
 
 PAIRS_PER_PLOT = 60
 # Shorter than a hold on a row, a little longer, and longer than an event waits for its handler.
@@ -37,6 +38,13 @@ def test_two_handlers_of_one_story_may_die(plot):
 def test_a_handler_may_go_on_after_others_have_done_its_work(plot, seconds):
     for fates in freezes(plot.points(), timedelta(seconds=seconds)):
         plot.play(fates)
+
+
+def test_a_delete_that_is_held_for_minutes_hits_no_later_machine_of_its_name():
+    calls = [invocation.calls for invocation in SAME_PLACE.play({}).invocations]
+    looked = [point for point in SAME_PLACE.points() if calls[point.invocation][point.at // 2] == GET]
+    for fates in freezes(looked, timedelta(seconds=250)):
+        SAME_PLACE.play(fates)
 
 
 def test_the_points_reach_every_handler_and_every_kind_of_call():

@@ -154,7 +154,15 @@ ORPHAN = Plot(
     begin=_submit_and_cancel,
     then=_silence_a_zone,
 )
-"""Too long a story to be told once for each of its points."""
+SAME_PLACE = Plot(
+    name="the only place with room is the one that failed at first",
+    behaviour=Behaviour(work_s=400),
+    stockouts=(
+        Stockout(zone="us-central1-a", first=1, shape=Shape.LATE),
+        *(Stockout(zone=f"us-central1-{letter}", shape=Shape.HTTP) for letter in "bcf"),
+    ),
+)
+# These two are too long to be told once for each of their points.
 
 PLOTS: tuple[Plot, ...] = (
     Plot(name="a good end"),
@@ -163,14 +171,6 @@ PLOTS: tuple[Plot, ...] = (
     Plot(name="the second place has room", stockouts=(Stockout(placement=0),)),
     Plot(name="the first machine stops at once", stockouts=(Stockout(placement=0, shape=Shape.LATE),)),
     Plot(name="a create without an answer", plan=_unanswered),
-    Plot(
-        name="the only place with room is the one that failed at first",
-        behaviour=Behaviour(work_s=900),
-        stockouts=(
-            Stockout(zone="us-central1-a", first=1, shape=Shape.LATE),
-            *(Stockout(zone=f"us-central1-{letter}", shape=Shape.HTTP) for letter in "bcf"),
-        ),
-    ),
     Plot(name="a cancel while it works", behaviour=Behaviour(work_s=900), then=_cancel),
     Plot(name="a machine that does not remove itself", self_delete=False),
     Plot(name="a machine that never speaks", behaviour=Behaviour(boots=False)),
