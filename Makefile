@@ -65,7 +65,7 @@ simulate: $(READY) ## play SEEDS worlds drawn by chance, with all kinds of troub
 	@$(BIN)/python -m runtender.local.simulation --seeds $(SEEDS)
 
 .PHONY: bench
-bench: $(READY) ## cold start of each entry point, and what one run costs in calls
+bench: $(READY) ## what the plane costs in calls, time and memory, against what cannot be done without
 	@$(BIN)/python tests/bench/run.py
 
 .PHONY: reference
