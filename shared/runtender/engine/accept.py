@@ -93,6 +93,7 @@ class Acceptor:
             raise Rejected.because("run_id", f"no run {run_id!r} is known", "see `runtender list`")
         run = run_from_document(standing.data)
         plans = {family: self._plan_again(run, family) for family in _to_retry(request, run)}
+        self._check_limits(plans)
         subject = Subject(run_id=run_id, families=plans)
         return self._documents(request, subject, run, standing, None)
 

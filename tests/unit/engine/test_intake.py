@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from runtender.errors import Retryable
+from runtender.model import LiveLimit
 
 CONFIG = {
     "run_name": "flights",
@@ -230,6 +232,13 @@ class TestRetry:
         again = self.retry(world, first)
         assert (again.state, again.job_keys) == ("accepted", ())
         assert len(world.store.find("jobs")) == 2
+
+    def test_what_the_limits_have_become_too_small_for_is_refused_instead_of_kept_waiting(self, world):
+        first = self.failed(world)
+        limits = (LiveLimit(vcpus=1),)
+        world.plane = replace(world.plane, settings=replace(world.plane.settings, live_limits=limits))
+        assert "SF_LIMITS" in self.retry(world, first).errors[0]
+        assert len(world.store.find("jobs")) == 1
 
     def test_unknown_runs_and_families_are_named(self, world):
         first = self.failed(world)
