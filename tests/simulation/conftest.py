@@ -13,7 +13,7 @@ from runtender.local.simulation.world import World
 def _quiet():
     """The plane logs every trouble that is made here on purpose."""
     logger = logging.getLogger("runtender")
-    before, logger.disabled = logger.level, False
+    before = logger.level
     logger.setLevel(logging.CRITICAL)
     yield
     logger.setLevel(before)

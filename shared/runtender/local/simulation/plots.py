@@ -32,7 +32,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plot:
-    """A story and the world it plays in. `begin` is called once, `then` two minutes later."""
+    """A story and the world it plays in. `begin` opens it, `then` goes on a hundred seconds later."""
 
     name: str
     behaviour: Behaviour = _QUICK
