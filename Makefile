@@ -18,7 +18,7 @@ demo: $(READY) ## one forecast from submit message to cleaned-up machine, in the
 .PHONY: test
 test: check ## everything: the checks, then all tests
 	@echo "==> pytest"
-	@$(BIN)/python -m pytest -n $(TEST_PROCESSES)
+	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
 
 .PHONY: scenarios
 scenarios: $(READY) ## every shipped scenario of the local cloud, on real processes
