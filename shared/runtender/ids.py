@@ -35,8 +35,9 @@ _JOB_KEY = re.compile(
     r"sf-(?P<run_id>[A-Za-z0-9][A-Za-z0-9-]*)-(?P<family>[a-z_]+)-a(?P<attempt>[1-9][0-9]{0,5})"
 )
 _MARKER = re.compile(
-    r"runs/status/(?P<job_key>[^/]+)/(?P<nonce>[0-9a-f]{16})/(?P<index>0|[1-9][0-9]{0,5})\.(?P<stage>started|terminal)\.json"
+    r"runs/status/(?P<job_key>[^/]+)/(?P<nonce>[0-9a-f]{16})/(?P<index>0|[1-9][0-9]{0,5}|job)\.(?P<stage>started|terminal)\.json"
 )
+_WHOLE_JOB = "job"
 
 _SEPARATOR = "\x1f"
 _REQUESTS = uuid.UUID("7d1bb2ad-9a6f-5b0e-8d0c-3a1c5f3c6e52")
@@ -61,11 +62,14 @@ class JobKey:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarkerName:
-    """What the path of a marker object says. Authority lies in the path, never in the object's body."""
+    """What the path of a marker object says. Authority lies in the path, never in the object's body.
+
+    `index` is the worker's; None stands for the whole job, of which only the plane speaks.
+    """
 
     job_key: str
     nonce: str
-    index: int
+    index: int | None
     stage: Stage
 
 
@@ -207,9 +211,9 @@ def marker_prefix(job_key: str, nonce: str) -> str:
     return f"runs/status/{job_key}/{nonce}/"
 
 
-def marker_object(job_key: str, nonce: str, index: int, stage: Stage) -> str:
-    """Return the object name of one worker's started or terminal marker."""
-    return f"{marker_prefix(job_key, nonce)}{index}.{stage}.json"
+def marker_object(job_key: str, nonce: str, index: int | None, stage: Stage) -> str:
+    """Return the object name of one worker's started or terminal marker; without an index, of the whole job's."""
+    return f"{marker_prefix(job_key, nonce)}{_WHOLE_JOB if index is None else index}.{stage}.json"
 
 
 def parse_marker_object(name: str) -> MarkerName | None:
@@ -218,7 +222,8 @@ def parse_marker_object(name: str) -> MarkerName | None:
     if match is None or parse_job_key(match["job_key"]) is None:
         return None
     stage: Stage = "started" if match["stage"] == "started" else "terminal"
-    return MarkerName(job_key=match["job_key"], nonce=match["nonce"], index=int(match["index"]), stage=stage)
+    index = None if match["index"] == _WHOLE_JOB else int(match["index"])
+    return MarkerName(job_key=match["job_key"], nonce=match["nonce"], index=index, stage=stage)
 
 
 def gce_status_object(instance: str) -> str:

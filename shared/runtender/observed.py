@@ -22,9 +22,41 @@ class LiveState(StrEnum):
     ENDED = "ENDED"
 
 
+class WorkersVerdict(StrEnum):
+    """What a Job's own status says of all its workers together."""
+
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerSet:
+    """The workers of a Job, by its own status. Indexes as Kubernetes writes them: `0,2-5`.
+
+    `failed_reason` is the reason of the condition that failed it. `ready` counts pods whose containers run.
+    """
+
+    verdict: WorkersVerdict
+    detail: str
+    completions: int
+    active: int = 0
+    ready: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    completed_indexes: str = ""
+    failed_indexes: str = ""
+    failed_reason: str = ""
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Present:
-    """A resource of the row's name is there. Labels tell whose it is; they are empty on a stranger's."""
+    """A resource of the row's name is there. Labels tell whose it is; they are empty on a stranger's.
+
+    `workers` is there for a resource that has many.
+    """
 
     state: LiveState
     native_state: str
@@ -34,6 +66,7 @@ class Present:
     plane: str = ""
     created_at: datetime | None = None
     stopped_at: datetime | None = None
+    workers: WorkerSet | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +154,67 @@ class MarkerPair:
     terminal_stored: bool = False
 
 
+class TroubleKind(StrEnum):
+    """Why a pod does not start."""
+
+    IMAGE_PULL = "IMAGE_PULL"
+    CONFIG = "CONFIG"
+    MOUNT = "MOUNT"
+    UNSCHEDULABLE = "UNSCHEDULABLE"
+    QUOTA = "QUOTA"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trouble:
+    """What keeps pods from starting: in Kubernetes' own words, and since when."""
+
+    kind: TroubleKind
+    reason: str
+    message: str
+    since: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PodSeen:
+    """One pod. `index` is None outside an Indexed Job; `exit_code` None while its container has not ended."""
+
+    name: str
+    uid: str
+    phase: str
+    index: int | None = None
+    exit_code: int | None = None
+    out_of_memory: bool = False
+    reason: str = ""
+    disrupted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PodsSeen:
+    """A row's pods: when the first was given a node and the first container ran, and the gravest trouble of any that waits."""
+
+    pods: tuple[PodSeen, ...] = ()
+    scheduled_at: datetime | None = None
+    started_at: datetime | None = None
+    trouble: Trouble | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterFacts:
+    """A cluster that stands, as far as a plan needs it. `name` is its short name, `full_name` the whole resource name.
+
+    `server_minor` is the Kubernetes version 1.x; `machine_types` those of its node pools, which an Autopilot has none of.
+    """
+
+    name: str
+    full_name: str
+    location: str
+    status: str
+    has_endpoint: bool
+    server_minor: int
+    autopilot: bool = False
+    machine_types: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reading:
     """How much of a meter may be used, and is. None: not known."""
@@ -134,7 +228,7 @@ class Seen:
     """All that one step has seen. A key that is missing, or a None, was not read or could not be.
 
     `markers`, `sights`, `operations`, `remains`, `fates`, `serials` and `summaries` are keyed by the row's nonce.
-    `remains` are the names of things the row covers besides itself (a boot disk) that are still there; `serials` holds
+    `pods` holds the pods of a row that has some, by its nonce. `remains` are the names of things the row covers besides itself (a boot disk) that are still there; `serials` holds
     the terminal marker's bytes found on the serial console, or None when the console was read and has none.
     `predecessor_at_rest` says whether the attempts before this one have left nothing behind. `quota` holds the readings of
     each region's meters, by region and meter; what could not be read is missing there. `short` has the places that lately
@@ -145,6 +239,7 @@ class Seen:
     sights: Mapping[str, Sight] = field(default_factory=dict)
     operations: Mapping[str, OperationSeen] = field(default_factory=dict)
     remains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pods: Mapping[str, PodsSeen] = field(default_factory=dict)
     fates: Mapping[str, Fate] = field(default_factory=dict)
     serials: Mapping[str, bytes | None] = field(default_factory=dict)
     summaries: Mapping[str, Summary | None] = field(default_factory=dict)

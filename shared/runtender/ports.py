@@ -11,7 +11,16 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from runtender.model import Job, Resource, ResourceKind
-from runtender.observed import CreateAnswer, DeleteAnswer, Fate, OperationSeen, Present, Reading, Sight
+from runtender.observed import (
+    CreateAnswer,
+    DeleteAnswer,
+    Fate,
+    OperationSeen,
+    PodsSeen,
+    Present,
+    Reading,
+    Sight,
+)
 from runtender.settings import Settings
 
 Document = Mapping[str, Any]
@@ -173,7 +182,8 @@ class Subscriptions(Protocol):
 class ApiRequest:
     """One REST call, as pure modules describe it. `method_id` is Google's (`compute.instances.insert`): for permission
     tables, counting and logs. `path` follows the service's base and starts with `/`. `creates` marks calls that make
-    something: they are never retried blindly.
+    something: they are never retried blindly. `cluster` is the full name of the cluster whose Kubernetes API is called
+    (`projects/p/locations/l/clusters/c`); empty for Google's own services.
     """
 
     method_id: str
@@ -182,6 +192,7 @@ class ApiRequest:
     query: Mapping[str, str] = field(default_factory=dict)
     body: Document | None = None
     creates: bool = False
+    cluster: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -245,12 +256,16 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Remain:
-    """Something a resource row covers besides itself: how to look for it, and how to remove it."""
+    """Something a resource row covers besides itself: how to look for it, and how to remove it.
+
+    `is_list`: the look is a list, which says by having no `items` that nothing is there.
+    """
 
     kind: str
     name: str
     look: ApiRequest
     delete: ApiRequest
+    is_list: bool = False
 
 
 class Runtime(Protocol):
@@ -271,53 +286,75 @@ class Runtime(Protocol):
     def describe(self, job: Job, row: Resource, settings: Settings) -> Mapping[str, Any]:
         """Return the telemetry of a placement: what it is to be, and the handle by which others find it."""
 
-    def operation(self, row: Resource, settings: Settings) -> ApiRequest:
+    def operation(self, job: Job, row: Resource, settings: Settings) -> ApiRequest:
         """Describe the look at the row's pending operation."""
 
     def operated(self, answer: ApiAnswer) -> OperationSeen | None:
         """Read it. A 404 counts as done: the resource itself tells the rest."""
 
-    def look(self, row: Resource, settings: Settings) -> ApiRequest:
+    def look(self, job: Job, row: Resource, settings: Settings) -> ApiRequest:
         """Describe the look at the resource itself, by name."""
 
     def looked(self, answer: ApiAnswer) -> Sight | None:
         """Read it."""
 
-    def delete(self, row: Resource, settings: Settings) -> ApiRequest:
+    def delete(self, job: Job, row: Resource, settings: Settings) -> ApiRequest:
         """Describe its removal."""
 
     def deleted(self, answer: ApiAnswer) -> DeleteAnswer:
         """Read the answer to any delete of this runtime."""
 
-    def remains(self, row: Resource, settings: Settings) -> tuple[Remain, ...]:
+    def remains(self, job: Job, row: Resource, settings: Settings) -> tuple[Remain, ...]:
         """Name what else the row covers."""
 
-    def fate(self, row: Resource, settings: Settings) -> ApiRequest:
-        """Describe the look into the platform's records about a vanished worker."""
+    def fate(self, job: Job, row: Resource, settings: Settings) -> ApiRequest | None:
+        """Describe the look into the platform's records about a vanished worker; None where it keeps none."""
 
     def fated(self, row: Resource, answers: Sequence[ApiAnswer]) -> Fate | None:
-        """Read all pages of it; None when a page could not be read or the list is partial."""
+        """Read all pages of it (none where it keeps none); None when a page could not be read or the list is partial."""
 
-    def serial(self, row: Resource, settings: Settings) -> ApiRequest | None:
+    def serial(self, job: Job, row: Resource, settings: Settings) -> ApiRequest | None:
         """Describe the look at the worker's last words where the platform keeps them."""
 
     def last_words(self, answer: ApiAnswer, row: Resource) -> bytes | None:
         """Return the terminal marker's JSON printed on the console for this row's nonce, None when there is none."""
 
-    def fleet(self, settings: Settings) -> ApiRequest:
-        """Describe the list of all this plane's workers over the project (one page; `pageToken` is added by the caller)."""
+    def fleets(self, settings: Settings, clusters: Sequence[str]) -> tuple[ApiRequest, ...]:
+        """Describe the lists of all this plane's workers: over the project, or one per cluster (full names).
+
+        Each is the first page; the caller adds the next page's token as `page_key`.
+        """
 
     def fleet_page(self, answer: ApiAnswer) -> FleetPage | None:
         """Read one page; None when it could not be read."""
 
+    page_key: str
+
+
+class Podded(Protocol):
+    """What a runtime of many workers knows beside a `Runtime`: its pods, and what they said."""
+
+    def pods(self, job: Job, row: Resource, settings: Settings) -> ApiRequest:
+        """Describe the list of the row's pods (one page; `continue` is added by the caller)."""
+
+    def events(self, job: Job, row: Resource, settings: Settings) -> ApiRequest:
+        """Describe the list of the warnings in the row's namespace about the row's resource and pods."""
+
+    def podded(self, row: Resource, pods: Sequence[ApiAnswer], events: ApiAnswer) -> PodsSeen | None:
+        """Read all pages of the pods, and the warnings; None when a page of the pods could not be read."""
+
+    def pod_log(self, job: Job, row: Resource, pod: str, settings: Settings) -> ApiRequest:
+        """Describe the look at the end of one pod's log; the answer's `text` has it."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sighted:
-    """A worker in the fleet list."""
+    """A worker in the fleet list. `cluster` is the full name of the one it runs on, empty for a VM."""
 
     name: str
     location: str
     sight: Present
+    cluster: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -117,6 +117,77 @@ class WalkPolicy:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class NodePool:
+    """Equal nodes of a cluster that is made for one job: `start` of them at first, between `least` and `most` later."""
+
+    name: str
+    machine_type: str
+    disk_type: str
+    start: int
+    least: int
+    most: int
+    accelerator_type: str = ""
+    accelerator_count: int = 0
+    spot: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RayNodes:
+    """Equal nodes of a Ray cluster. `most_nodes` is where autoscaling ends; without it, `node_count`."""
+
+    machine_type: str
+    node_count: int
+    least_nodes: int
+    most_nodes: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RayShape:
+    """The nodes of a Ray cluster; a pool that nothing runs in is None."""
+
+    cluster_name: str
+    head_machine_type: str
+    cpu: RayNodes | None = None
+    gpu: RayNodes | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KubernetesPlan:
+    """What a job on Kubernetes needs beside its plan. The plan's `worker_count` is the effective number of workers.
+
+    `mode` is `job` (an Indexed Job) or `ray`. `cluster_location` is None until the cluster that stands was looked up; `pools`
+    is empty for it. `job_deadline` bounds the Job from its creation, `pod_deadline` a pod from its start. `server_minor` is the
+    cluster's version 1.x. `node_machine_type` is that of the nodes where it is not the plan's own. `retries_per_index` and
+    `most_failed_indexes` say how much Kubernetes itself makes good: a failed index again, and how many may fail (None: all).
+    `ray` is None for an Indexed Job.
+    """
+
+    mode: str
+    cluster_name: str
+    cluster_location: str | None = None
+    ephemeral: bool = False
+    keep_cluster: bool = False
+    namespace: str = "default"
+    requested_workers: int = 1
+    job_deadline: timedelta
+    pod_deadline: timedelta
+    server_minor: int = 34
+    autopilot: bool = False
+    node_machine_type: str = ""
+    compute_class: str = ""
+    service_account_name: str = ""
+    retries_per_index: int = 0
+    most_failed_indexes: int | None = None
+    pools: tuple[NodePool, ...] = ()
+    ray: RayShape | None = None
+
+    @property
+    def max_cluster_age(self) -> timedelta:
+        """How old a cluster of this job can get: its nodes end by themselves after that."""
+        return self.job_deadline
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class JobPlan:
     """Everything needed to render the requests of one job, fixed when the run is accepted.
 
@@ -165,6 +236,7 @@ class JobPlan:
     max_run_duration: timedelta
     expected_cells: int | None = None
     resource_plan: Json | None = None
+    kubernetes: KubernetesPlan | None = None
 
     def at(self, placement: Placement) -> JobPlan:
         """Return the plan with the machine of one of its placements."""
