@@ -5,7 +5,8 @@ MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
 READY := .venv/ready
-TEST_PROCESSES ?= 2
+# More than cores: the tests of the local cloud mostly wait.
+TEST_PROCESSES ?= 3
 
 .PHONY: help
 help: ## list the commands
