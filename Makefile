@@ -60,10 +60,11 @@ docker: $(READY)
 	@find docker -name 'Dockerfile*' -print0 | xargs -0 --no-run-if-empty $(BIN)/hadolint
 
 SEEDS ?= 2000
+PAIRS ?= 0
 
 .PHONY: simulate
-simulate: $(READY) ## play SEEDS worlds drawn by chance, with all kinds of trouble, against the plane's rules
-	@$(BIN)/python -m runtender.local.simulation --seeds $(SEEDS)
+simulate: $(READY) ## play SEEDS worlds drawn by chance and PAIRS (or all) pairs of crashes against the plane's rules
+	@$(BIN)/python -m runtender.local.simulation --seeds $(SEEDS) --pairs $(PAIRS)
 
 .PHONY: bench
 bench: $(READY) ## what the plane costs in calls, time and memory, against what cannot be done without

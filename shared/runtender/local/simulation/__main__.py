@@ -7,15 +7,18 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from random import Random
 
+from runtender.local.simulation.invocations import Fate
 from runtender.local.simulation.plots import PLOTS, BrokenPlot, pairs_of_crashes
 from runtender.local.simulation.worlds import BrokenWorld, Survey, play, survey
 
 _SHARE = 100
 _SHOWN = 10
+_EVERY = -1
+_SHARES_PER_WORD = 50
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,8 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _tell(asked.seed)
     began = time.monotonic()
     found = _survey_all(asked.first, asked.seeds)
-    broken = [*found.broken.values(), *_play_pairs(asked.pairs, Random(asked.first))]
-    _report(found, broken, asked.first, time.monotonic() - began)
+    pairs, torn = _play_pairs(asked.pairs, Random(asked.first))
+    broken = [*found.broken.values(), *torn]
+    _report(found, pairs, broken, asked.first, time.monotonic() - began)
     return 1 if broken else 0
 
 
@@ -36,7 +40,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m runtender.local.simulation")
     parser.add_argument("--seeds", type=int, default=2000, help="worlds to draw and play, on all cores")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--pairs", type=int, default=0, help="pairs of crashes to play in the plots besides")
+    parser.add_argument(
+        "--pairs",
+        type=lambda text: _EVERY if text == "all" else int(text),
+        default=0,
+        help="pairs of crashes to play in the plots besides, drawn by chance; `all` plays every one",
+    )
     parser.add_argument("--seed", type=int, help="play this one world, and tell all that happens in it")
     return parser
 
@@ -57,28 +66,52 @@ def _survey_all(first: int, count: int) -> Survey:
     end = first + count
     shares = [range(start, min(start + _SHARE, end)) for start in range(first, end, _SHARE)]
     found = Survey()
-    with ProcessPoolExecutor(
-        max_workers=os.cpu_count(), initializer=logging.disable, initargs=(logging.CRITICAL,)
-    ) as pool:
+    with _pool() as pool:
         for part in pool.map(survey, shares):
             found.join(part)
     return found
 
 
-def _play_pairs(count: int, chance: Random) -> list[str]:
-    broken = []
-    for plot in PLOTS if count else ():
+def _play_pairs(count: int, chance: Random) -> tuple[int, list[str]]:
+    """Play `count` pairs of crashes, as many in each plot; return how many there were, and the stories of broken rules."""
+    shares = []
+    for number, plot in enumerate(PLOTS if count else ()):
         pairs = list(pairs_of_crashes(plot.points()))
-        for fates in chance.sample(pairs, min(len(pairs), count // len(PLOTS))):
-            try:
-                plot.play(fates)
-            except BrokenPlot as error:
-                broken.append(str(error))
+        if count != _EVERY:
+            pairs = chance.sample(pairs, min(len(pairs), count // len(PLOTS)))
+        shares += [(number, pairs[at : at + _SHARE]) for at in range(0, len(pairs), _SHARE)]
+    broken: list[str] = []
+    with _pool() as pool:
+        for done, part in enumerate(pool.map(_tear, shares), start=1):
+            broken += part
+            if done % _SHARES_PER_WORD == 0:
+                sys.stderr.write(
+                    f"{done * _SHARE} pairs of {len(shares) * _SHARE}, broken rules {len(broken)}\n"
+                )
+    return sum(len(pairs) for _, pairs in shares), broken
+
+
+def _tear(share: tuple[int, Sequence[Mapping[int, Fate]]]) -> list[str]:
+    number, pairs = share
+    broken = []
+    for fates in pairs:
+        try:
+            PLOTS[number].play(fates)
+        except BrokenPlot as error:
+            broken.append(str(error))
     return broken
 
 
-def _report(found: Survey, broken: Sequence[str], first: int, seconds: float) -> None:
-    _say(f"worlds         {found.worlds} (seeds {first} to {first + found.worlds - 1})")
+def _pool() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(
+        max_workers=os.cpu_count(), initializer=logging.disable, initargs=(logging.CRITICAL,)
+    )
+
+
+def _report(found: Survey, pairs: int, broken: Sequence[str], first: int, seconds: float) -> None:
+    seeds = f" (seeds {first} to {first + found.worlds - 1})" if found.worlds else ""
+    _say(f"worlds         {found.worlds}{seeds}")
+    _say(f"crash pairs    {pairs}")
     _say(f"handler runs   {found.steps}")
     _say(f"external calls {found.calls}")
     _say(f"rule checks    {found.checks}")
