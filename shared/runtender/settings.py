@@ -24,6 +24,7 @@ _SECONDS = {
     "SF_PLACEMENT_BLOCK_S": "placement_block",
     "SF_STALL_GRACE_S": "stall_grace",
     "SF_TICK_BUDGET_S": "tick_budget",
+    "SF_POD_TROUBLE_S": "pod_trouble",
 }
 # A handler that never waits is slow, and right; without a stall grace nothing is ever called stalled (spec gce.md 11). Any
 # other span of zero and the plane looks at nothing, or at all always.
@@ -41,6 +42,10 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _FOLDER = re.compile(r"gs://[a-z0-9][a-z0-9._-]*(/.*)?")
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
 _MOST_SHOWN = 60
+
+# Kubernetes' own bound on the completions of a Job that has a policy per index.
+_MOST_INDEXES = 100_000
+_MOST_RETRIES = 10
 
 _LIMITED = frozenset({"jobs", "vcpus", "gpus"})
 _MOST_ALIVE = 1_000_000
@@ -68,6 +73,10 @@ class Settings:
     compute_sa: str = ""
     subnetwork_uri: str = ""
     gke_cluster: str = ""
+    gke_compute_class: str = ""
+    gke_service_account: str = ""
+    gke_index_retries: int = 0
+    gke_max_failed_indexes: int | None = None
     compute_fallback: str = ""
     machines: str = ""
     prices: str = ""
@@ -114,6 +123,10 @@ class Settings:
             compute_sa=reader.text("SF_COMPUTE_SA"),
             subnetwork_uri=reader.text("SF_SUBNETWORK_URI"),
             gke_cluster=reader.text("SF_GKE_CLUSTER"),
+            gke_compute_class=reader.label("SF_GKE_COMPUTE_CLASS", ""),
+            gke_service_account=reader.text("SF_GKE_SERVICE_ACCOUNT"),
+            gke_index_retries=reader.whole("SF_GKE_INDEX_RETRIES", 0, least=0, most=_MOST_RETRIES),
+            gke_max_failed_indexes=reader.whole_or_none("SF_GKE_MAX_FAILED_INDEXES", most=_MOST_INDEXES),
             compute_fallback=reader.text("SF_COMPUTE_FALLBACK"),
             machines=reader.text("SF_MACHINES"),
             prices=reader.text("SF_PRICES"),
@@ -194,6 +207,9 @@ class _Reader:
         self._refuse(name, value, f"a whole number from {least} to {most}", f"write e.g. {default}")
         return default
 
+    def whole_or_none(self, name: str, *, most: int) -> int | None:
+        return self.whole(name, 0, least=0, most=most) if self.text(name) else None
+
     def truth(self, name: str, *, default: bool) -> bool:
         value = self.text(name).lower()
         if value in {"", "true", "1", "false", "0"}:
@@ -221,7 +237,7 @@ class _Reader:
 
     def label(self, name: str, default: str) -> str:
         value = self.text(name, default)
-        if not _LABEL.fullmatch(value):
+        if value and not _LABEL.fullmatch(value):
             self._refuse(name, value, "a label's value", "use at most 63 of a-z, 0-9, _ and -")
         return value
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from runtender.capacity.admission import broken_alone
 from runtender.decide import with_job
+from runtender.engine.clusters import read_clusters
 from runtender.engine.inputs import (
     check_panels,
     fetch_config,
@@ -16,9 +16,10 @@ from runtender.engine.inputs import (
     store_config,
 )
 from runtender.engine.plane import Plane
-from runtender.engine.planning import Ground, Subject, plan_subject, profile_paths, run_id_for
-from runtender.engine.tables import read_knowledge
+from runtender.engine.planning import Asked, Ground, Subject, plan_subject, read_asked
+from runtender.engine.tables import read_knowledge, read_profiles
 from runtender.errors import Rejected
+from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.terms import for_attempt
 from runtender.ids import JobKey, claim_id, config_uri, job_key, key_digest, next_attempt
 from runtender.model import (
@@ -68,8 +69,9 @@ class Acceptor:
         raw = (
             request.config if request.config is not None else fetch_config(objects, request.config_uri or "")
         )
-        ground = self._ground()
-        run_id = run_id_for(request, raw, ground.knowledge)
+        knowledge = read_knowledge(objects, self._plane.settings)
+        asked = read_asked(request, raw, knowledge)
+        run_id = asked.run_id
         standing = self._plane.store.get(run_path(run_id))
         run = run_from_document(standing.data) if standing is not None else None
         claim = self._claim(request, run_id)
@@ -77,8 +79,7 @@ class Acceptor:
             return _duplicate(run_id, "this period's attempt was started before")
         if run is not None and (turned_away := _turn_away(request, run)) is not None:
             return turned_away
-        ground = replace(ground, stored_profiles=self._profiles(request, raw, ground))
-        subject = plan_subject(request, raw, ground, _next_attempts(run))
+        subject = plan_subject(asked, self._ground(asked, knowledge), _next_attempts(run))
         self._check_limits(subject.families)
         check_panels(objects, subject.families.values())
         if subject.stored_config is not None:
@@ -117,20 +118,15 @@ class Acceptor:
         key = JobKey(run_id=run.run_id, family=family, attempt=_attempt(run, family))
         return for_attempt(plan, self._plane.settings, key)
 
-    def _ground(self) -> Ground:
-        objects, settings = self._plane.objects, self._plane.settings
+    def _ground(self, asked: Asked, knowledge: Knowledge) -> Ground:
+        plane, settings = self._plane, self._plane.settings
         return Ground(
             settings=settings,
-            regions=read_catalogue(objects, settings.compute_fallback),
-            knowledge=read_knowledge(objects, settings),
+            regions=read_catalogue(plane.objects, settings.compute_fallback),
+            knowledge=knowledge,
+            stored_profiles=read_profiles(plane.store, asked),
+            clusters=read_clusters(plane, asked.clusters_wanted(settings, knowledge)),
         )
-
-    def _profiles(
-        self, request: SubmitRequest, raw: Mapping[str, Any], ground: Ground
-    ) -> dict[str, Mapping[str, Any] | None]:
-        paths = profile_paths(request, raw, ground.knowledge)
-        found = {family: self._plane.store.get(path) for family, path in paths.items()}
-        return {family: None if snapshot is None else snapshot.data for family, snapshot in found.items()}
 
     def _claim(self, request: SubmitRequest, run_id: str) -> Create | None:
         if request.every is None:

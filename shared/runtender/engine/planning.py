@@ -4,21 +4,26 @@ client that only wants to see them. No I/O: what lies in Cloud Storage comes as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from runtender.capacity.candidates import Region, zonal_candidates
+from runtender.capacity.candidates import Region, cluster_candidates, zonal_candidates
 from runtender.capacity.policy import policy_for
-from runtender.forecast.blocks import Capacity
+from runtender.forecast.blocks import Capacity, RunConfig
 from runtender.forecast.canonical import run_id_of, to_document
 from runtender.forecast.config import parse_config
 from runtender.forecast.cost import total
 from runtender.forecast.families import pool_families
+from runtender.forecast.gke_run import ClusterName, Clusters, cluster_wanted
 from runtender.forecast.knowledge import Knowledge
-from runtender.forecast.plan import costs, plan_run
+from runtender.forecast.plan import costs
 from runtender.forecast.profiles import profile_path, usable_profiles, wanted_key
-from runtender.forecast.task import parse_task, plan_task, task_run_id
+from runtender.forecast.run import Places, plan_run
+from runtender.forecast.selection import runtime_of, select_models
+from runtender.forecast.task import TaskConfig, parse_task, plan_task, task_cluster, task_run_id
+from runtender.forecast.terms import GKE_RUNTIMES
+from runtender.forecast.validation import FieldReader
 from runtender.ids import TASK
 from runtender.model import JobPlan, Placement, SubmitKind, SubmitRequest, WalkPolicy
 from runtender.settings import Settings
@@ -37,47 +42,76 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ground:
-    """What plans are made on: the plane's settings, the regions it may use, what is known of machines, and the stored
-    profiles by family.
+    """What plans are made on: the plane's settings, the regions it may use, what is known of machines, the stored profiles
+    by family, and the standing clusters by the names that were asked for.
     """
 
     settings: Settings
     regions: tuple[Region, ...]
     knowledge: Knowledge
     stored_profiles: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    clusters: Clusters = field(default_factory=dict)
 
 
-def profile_paths(request: SubmitRequest, raw: Mapping[str, Any], knowledge: Knowledge) -> dict[str, str]:
-    """Return the paths of the stored profiles that a message's families would use; none for a task."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """A message with its config, read and found right. `config` is the run's, or a task's."""
+
+    request: SubmitRequest
+    run_id: str
+    config: RunConfig | TaskConfig
+
+    def profile_paths(self) -> dict[str, str]:
+        """Return the paths of the stored profiles that the message's families would use; none for a task."""
+        if isinstance(self.config, TaskConfig):
+            return {}
+        config = self.config
+        keys = {family: wanted_key(config, family) for family in pool_families(config.models)}
+        return {family: profile_path(key) for family, key in keys.items() if key is not None}
+
+    def clusters_wanted(self, settings: Settings, knowledge: Knowledge) -> frozenset[ClusterName]:
+        """Return the standing clusters that the message's jobs are to run on."""
+        config = self.config
+        if isinstance(config, TaskConfig):
+            named = [task_cluster(config, settings)]
+        else:
+            named = [
+                cluster_wanted(config, self.request, settings, family, knowledge.catalogue)
+                for family in self._families(config)
+                if runtime_of(config, family) in GKE_RUNTIMES
+            ]
+        return frozenset(name for name in named if name is not None)
+
+    def _families(self, config: RunConfig) -> tuple[str, ...]:
+        """Return the families that are asked for; what is wrong with them is the planner's to say."""
+        return pool_families(select_models(FieldReader(), config, self.request))
+
+
+def read_asked(request: SubmitRequest, raw: Mapping[str, Any], knowledge: Knowledge) -> Asked:
+    """Read a message's config; raises `Rejected` with all its faults."""
     if request.kind is SubmitKind.TASK:
-        return {}
+        task = parse_task(raw)
+        return Asked(request=request, run_id=task_run_id(task), config=task)
     config = parse_config(raw, knowledge.catalogue)
-    keys = {family: wanted_key(config, family) for family in pool_families(config.models)}
-    return {family: profile_path(key) for family, key in keys.items() if key is not None}
-
-
-def run_id_for(request: SubmitRequest, raw: Mapping[str, Any], knowledge: Knowledge) -> str:
-    """Return the run id of a message's config; raises `Rejected` with all the config's faults."""
-    if request.kind is SubmitKind.TASK:
-        return task_run_id(parse_task(raw))
-    return run_id_of(parse_config(raw, knowledge.catalogue))
+    return Asked(request=request, run_id=run_id_of(config), config=config)
 
 
 def plan_subject(
-    request: SubmitRequest, raw: Mapping[str, Any], ground: Ground, attempts: Mapping[str, int]
+    asked: Asked, ground: Ground, attempts: Mapping[str, int], *, only_served: bool = True
 ) -> Subject:
-    """Plan every job of a message; raises `Rejected` with every reason why it cannot be served."""
-    if request.kind is SubmitKind.TASK:
-        return _task(request, raw, ground, attempts)
-    config = parse_config(raw, ground.knowledge.catalogue)
+    """Plan every job of a message; raises `Rejected` with every reason why it cannot be served.
+
+    Without `only_served` what can be planned but not run yet is planned too.
+    """
+    if isinstance(asked.config, TaskConfig):
+        return _task(asked, asked.config, ground, attempts)
+    config = asked.config
     profiles = usable_profiles(config, pool_families(config.models), ground.stored_profiles)
-    capacity = config.compute.capacity
     plans = plan_run(
         config,
-        request,
+        asked.request,
         ground.settings,
-        placements=_zones(ground.settings, ground.regions),
-        walk=_patience(capacity),
+        _places(config, ground, only_served=only_served),
         attempts=attempts,
         knowledge=replace(ground.knowledge, profiles=profiles),
     )
@@ -91,7 +125,7 @@ def plan_subject(
         for family, plan in plans.items()
     }
     return Subject(
-        run_id=run_id_of(config),
+        run_id=asked.run_id,
         families=plans,
         stored_config=to_document(config),
         telemetry={"sizing": sizing},
@@ -99,28 +133,40 @@ def plan_subject(
     )
 
 
-def _task(
-    request: SubmitRequest, raw: Mapping[str, Any], ground: Ground, attempts: Mapping[str, int]
-) -> Subject:
-    task = parse_task(raw)
+def _task(asked: Asked, task: TaskConfig, ground: Ground, attempts: Mapping[str, int]) -> Subject:
     plan = plan_task(
         task,
-        request,
+        asked.request,
         ground.settings,
-        placements=_zones(ground.settings, ground.regions),
-        walk=policy_for("gce"),
+        placements=_zones(ground),
+        walk=policy_for(task.runtime),
         attempt=attempts.get(TASK, 1),
         knowledge=ground.knowledge,
+        clusters=ground.clusters,
     )
     plans = {TASK: plan}
     cost = total(costs(plans, ground.settings, ground.knowledge))
-    return Subject(run_id=task_run_id(task), families=plans, cost=cost)
+    return Subject(run_id=asked.run_id, families=plans, cost=cost)
 
 
-def _patience(capacity: Capacity) -> WalkPolicy:
-    policy = policy_for("gce", capacity.services.get("gce"), enabled=capacity.enabled)
+def _places(config: RunConfig, ground: Ground, *, only_served: bool) -> Places:
+    settings, compute = ground.settings, config.compute
+    return Places(
+        zones=_zones(ground),
+        walk=_patience(compute.capacity, "gce"),
+        cluster_zones=cluster_candidates(
+            settings.region, settings.subnetwork_uri, ground.regions, compute.ray_regions or ()
+        ),
+        cluster_walk=_patience(compute.capacity, "gke"),
+        clusters=ground.clusters,
+        only_served=only_served,
+    )
+
+
+def _patience(capacity: Capacity, service: str) -> WalkPolicy:
+    policy = policy_for(service, capacity.services.get(service), enabled=capacity.enabled)
     return replace(policy, preflight=capacity.preflight, wait_for_quota=capacity.wait_for_quota)
 
 
-def _zones(settings: Settings, regions: Iterable[Region]) -> tuple[Placement, ...]:
-    return zonal_candidates(settings.region, settings.subnetwork_uri, regions)
+def _zones(ground: Ground) -> tuple[Placement, ...]:
+    return zonal_candidates(ground.settings.region, ground.settings.subnetwork_uri, ground.regions)

@@ -1,14 +1,18 @@
-"""What a planner is told beyond the settings, fetched: the user's machines and prices."""
+"""What a planner is told beyond the settings, fetched: the user's machines and prices, and what earlier runs measured."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from runtender.engine.inputs import read_user_table
+from runtender.engine.planning import Asked
 from runtender.errors import Fault, Rejected
 from runtender.forecast.catalogue import Catalogue, extended
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.machines import SHIPPED
 from runtender.forecast.prices import Prices, parse_prices, shipped_prices
-from runtender.ports import Objects
+from runtender.ports import Objects, Store
 from runtender.settings import Settings
 
 
@@ -17,6 +21,12 @@ def read_knowledge(objects: Objects, settings: Settings) -> Knowledge:
     return Knowledge(
         catalogue=_machines(objects, settings.machines), prices=_prices(objects, settings.prices)
     )
+
+
+def read_profiles(store: Store, asked: Asked) -> dict[str, Mapping[str, Any] | None]:
+    """Return the stored profiles that a message's families would use, by family."""
+    found = {family: store.get(path) for family, path in asked.profile_paths().items()}
+    return {family: None if snapshot is None else snapshot.data for family, snapshot in found.items()}
 
 
 def _machines(objects: Objects, uri: str) -> Catalogue:

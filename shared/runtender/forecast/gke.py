@@ -1,90 +1,83 @@
-"""The plan of a job on Kubernetes: an Indexed Job with a pod per worker, or a Ray cluster, on a cluster that stands or is
-made for it. Pure, and apart from the plan of a VM only in what Kubernetes adds.
+"""What a plan on Kubernetes adds to one on a VM: the node pools of a cluster that is made for it, the nodes of one that stands,
+and how telemetry shows it. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
-from runtender.forecast.ray import RayPlan
-from runtender.model import JobPlan
+from runtender.forecast import machines
+from runtender.forecast.catalogue import Catalogue
+from runtender.model import JobPlan, NodePool, RayNodes, RayShape
+from runtender.observed import ClusterFacts
 
 SYSTEM_MACHINE = "e2-standard-2"
 """Where a cluster's own pods run when all other nodes have GPUs, which keep everything else away."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NodePool:
-    """Equal nodes of a cluster that is made for one job: `start` of them at first, between `least` and `most` later."""
+def plan_json(plan: JobPlan) -> dict[str, Any]:
+    """Return the job's telemetry `gke_job`; the plan is one on Kubernetes."""
+    kubernetes = plan.kubernetes
+    if kubernetes is None:
+        raise ValueError(f"{plan.name} does not run on Kubernetes")
+    subnets = [place.subnetwork_uri for place in plan.placements[:1]]
+    return {
+        "job_name": plan.name,
+        "gke_mode": kubernetes.mode,
+        "cluster_name": kubernetes.cluster_name,
+        "ephemeral_cluster": kubernetes.ephemeral,
+        "namespace": kubernetes.namespace,
+        "machine_type": plan.machine_type,
+        "accelerator_type": plan.accelerator_type,
+        "accelerator_count": plan.accelerator_count,
+        "worker_count": plan.worker_count,
+        "requested_workers": kubernetes.requested_workers,
+        "hardware": plan.hardware,
+        "gpu_type": plan.gpu_type,
+        "image_uri": plan.image_uri,
+        "package_uri": plan.package_uri,
+        "config_uri": plan.config_uri,
+        "subnetwork_uri": subnets[0] if subnets else "",
+        "boot_disk_gb": plan.boot_disk_gb,
+        "resource_plan": plan.resource_plan,
+        "ray_cluster_plan": ray_json(kubernetes.ray) if kubernetes.ray else None,
+    }
 
-    name: str
-    machine_type: str
-    disk_type: str
-    start: int
-    least: int
-    most: int
-    accelerator_type: str = ""
-    accelerator_count: int = 0
-    spot: bool = False
+
+def ray_json(ray: RayShape) -> dict[str, Any]:
+    """Return the part of a Ray cluster's shape that telemetry shows."""
+    pools = [pool for pool in (ray.cpu, ray.gpu) if pool is not None]
+    return {
+        "cluster_name": ray.cluster_name,
+        "cpu_machine_type": ray.cpu.machine_type if ray.cpu else None,
+        "cpu_node_count": ray.cpu.node_count if ray.cpu else 0,
+        "gpu_machine_type": ray.gpu.machine_type if ray.gpu else None,
+        "gpu_node_count": ray.gpu.node_count if ray.gpu else 0,
+        "total_worker_nodes": sum(pool.node_count for pool in pools),
+    }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GkePlan:
-    """A job's plan with what Kubernetes needs beside it. `job.worker_count` is the effective number of workers.
+def node_machine(machine_type: str, facts: ClusterFacts, catalogue: Catalogue) -> str:
+    """Return the machine type of a standing cluster's nodes where it is not the plan's own; empty where it is, or is not known.
 
-    `job_deadline` bounds the Job from its creation, `pod_deadline` a pod from its start. `pools` is empty for a cluster
-    that stands. `ray` is None for an Indexed Job.
+    Of several other pools the smallest that is as large as planned counts, else the largest: a pod that asks for more than
+    any node has would wait for ever.
     """
-
-    job: JobPlan
-    gke_mode: str
-    cluster_name: str
-    ephemeral_cluster: bool
-    namespace: str
-    requested_workers: int
-    job_deadline: timedelta
-    pod_deadline: timedelta
-    cluster_location: str | None = None
-    keep_cluster: bool = False
-    pools: tuple[NodePool, ...] = ()
-    ray: RayPlan | None = None
-
-    @property
-    def max_cluster_age(self) -> timedelta:
-        """How old a cluster of this job can get: its nodes end by themselves after that."""
-        return self.job_deadline
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the job's telemetry `gke_job`."""
-        job = self.job
-        subnets = [place.subnetwork_uri for place in job.placements[:1]]
-        return {
-            "job_name": job.name,
-            "gke_mode": self.gke_mode,
-            "cluster_name": self.cluster_name,
-            "ephemeral_cluster": self.ephemeral_cluster,
-            "namespace": self.namespace,
-            "machine_type": job.machine_type,
-            "accelerator_type": job.accelerator_type,
-            "accelerator_count": job.accelerator_count,
-            "worker_count": job.worker_count,
-            "requested_workers": self.requested_workers,
-            "hardware": job.hardware,
-            "gpu_type": job.gpu_type,
-            "image_uri": job.image_uri,
-            "package_uri": job.package_uri,
-            "config_uri": job.config_uri,
-            "subnetwork_uri": subnets[0] if subnets else "",
-            "boot_disk_gb": job.boot_disk_gb,
-            "resource_plan": job.resource_plan,
-            "ray_cluster_plan": self.ray.to_json() if self.ray else None,
-        }
+    known = [name for name in facts.machine_types if _cores(name, catalogue)]
+    if facts.autopilot or machine_type in facts.machine_types or not known:
+        return ""
+    wanted = _cores(machine_type, catalogue)
+    known.sort(key=lambda name: (_cores(name, catalogue), name))
+    return next((name for name in known if _cores(name, catalogue) >= wanted), known[-1])
 
 
-def node_pools(job: JobPlan, ray: RayPlan | None, disk_of: Mapping[str, str]) -> tuple[NodePool, ...]:
+def _cores(machine_type: str, catalogue: Catalogue) -> int:
+    shape = machines.shape_of(machine_type, catalogue)
+    return shape.vcpus if shape.memory_bytes else 0
+
+
+def node_pools(job: JobPlan, ray: RayShape | None, disk_of: Mapping[str, str]) -> tuple[NodePool, ...]:
     """Return the pools of a cluster made for this job; `disk_of` has the boot disk type of each machine type.
 
     A pool with GPUs starts empty and grows when pods ask for it. Then a small pool beside it has the cluster's own
@@ -108,8 +101,8 @@ def _workers(job: JobPlan, disk_of: Mapping[str, str]) -> NodePool:
     return _pool("workers", job, job.machine_type, job.worker_count, job.worker_count, disk_of)
 
 
-def _ray_pools(ray: RayPlan, job: JobPlan, disk_of: Mapping[str, str]) -> tuple[NodePool, ...]:
-    pools = {"cpu": ray.cpu, "gpu": ray.gpu}
+def _ray_pools(ray: RayShape, job: JobPlan, disk_of: Mapping[str, str]) -> tuple[NodePool, ...]:
+    pools: dict[str, RayNodes | None] = {"cpu": ray.cpu, "gpu": ray.gpu}
     return tuple(
         _pool(name, job, pool.machine_type, pool.node_count, pool.most_nodes, disk_of, on_gpu=name == "gpu")
         for name, pool in pools.items()

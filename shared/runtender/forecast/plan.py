@@ -1,9 +1,4 @@
-"""The forecast planner: a run config and a submit message in, one complete job plan per family out.
-
-Pure: what it needs of the world (settings, placements, the attempt) comes as arguments, and the plan holds
-all that rendering the job's requests needs later. Everything that cannot work is rejected here, before
-anything is created.
-"""
+"""The plan of one family's job: what all families of a message share, and what a VM adds."""
 
 from __future__ import annotations
 
@@ -14,18 +9,14 @@ from typing import Any
 
 from runtender import ids
 from runtender.forecast.blocks import RunConfig
-from runtender.forecast.canonical import run_id_of
 from runtender.forecast.compute import FamilyCompute, resolve_family_compute
-from runtender.forecast.cost import Estimate, check_cap, estimate
-from runtender.forecast.families import PYTHON_FAMILIES, models_of, pool_families
+from runtender.forecast.cost import Estimate, estimate
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.profiles import plan_note
-from runtender.forecast.selection import check_served, select_models
 from runtender.forecast.sizing import PoolPlan, SlotWish, plan_pool, slot_of, unit_of
 from runtender.forecast.terms import (
     Hardware,
     HardwareWish,
-    check_deployment,
     choose_hardware,
     spans_for,
     vm_plan,
@@ -163,47 +154,6 @@ class Shared:
         return self.config.data.series_limit or self.config.compute.max_parallelism
 
 
-def plan_run(
-    config: RunConfig,
-    request: SubmitRequest,
-    settings: Settings,
-    *,
-    placements: tuple[Placement, ...],
-    walk: WalkPolicy,
-    attempts: Mapping[str, int] | None = None,
-    knowledge: Knowledge | None = None,
-) -> dict[str, JobPlan]:
-    """Return the plan of each family's job, in the config's order; attempts that are not given are the first.
-
-    Raises `Rejected` with every reason why the run cannot be served as it was asked for.
-    """
-    reader = FieldReader()
-    models = select_models(reader, config, request)
-    check_served(reader, config, request, models)
-    check_deployment(reader, settings)
-    run_id = run_id_of(config)
-    shared = Shared(
-        reader=reader,
-        config=config,
-        request=request,
-        settings=settings,
-        staged=staged(reader, request, settings, run_id),
-        placements=placements,
-        walk=walk,
-        run_id=run_id,
-        knowledge=knowledge or Knowledge(),
-    )
-    plans = {
-        family: _on_vm(shared, family, models_of(models, family), (attempts or {}).get(family, 1))
-        for family in pool_families(models)
-        if family in PYTHON_FAMILIES
-    }
-    found = {family: plan for family, plan in plans.items() if plan is not None}
-    check_cap(reader, request.limits.cost_usd, costs(found, settings, shared.knowledge))
-    reader.finish()
-    return found
-
-
 def costs(plans: Mapping[str, JobPlan], settings: Settings, knowledge: Knowledge) -> dict[str, Estimate]:
     """Return what each family's job costs."""
     return {
@@ -212,16 +162,15 @@ def costs(plans: Mapping[str, JobPlan], settings: Settings, knowledge: Knowledge
     }
 
 
-def _on_vm(shared: Shared, family: str, models: tuple[str, ...], attempt: int) -> JobPlan | None:
-    """Return one family's job; None, with a fault, where no machine fits."""
-    compute = shared.compute_of(family)
+def on_vm(shared: Shared, key: ids.JobKey, models: tuple[str, ...]) -> JobPlan | None:
+    """Return one family's job on a VM; None, with a fault, where no machine fits."""
+    compute = shared.compute_of(key.family)
     override = shared.override_of(compute)
-    _check_single(shared.reader, f"overrides.{family}", override)
+    _check_single(shared.reader, f"overrides.{key.family}", override)
     hardware = shared.hardware_of(compute, override)
     if hardware is None:
         return None
-    key = ids.JobKey(run_id=shared.run_id, family=family, attempt=attempt)
-    return shared.job(key, models, hardware, shared.sizing_of(family, models, hardware, runtime="gce"))
+    return shared.job(key, models, hardware, shared.sizing_of(key.family, models, hardware, runtime="gce"))
 
 
 def _check_single(reader: FieldReader, path: str, override: Mapping[str, Any]) -> None:

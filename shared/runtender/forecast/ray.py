@@ -15,6 +15,7 @@ from runtender.forecast.blocks import Compute, FamilyOverride
 from runtender.forecast.families import GPU_FAMILIES, pool_families
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.sizing import PoolPlan, SlotWish, plan_range, slot_of, unit_of
+from runtender.model import RayNodes, RayShape
 
 # What the config says when its author has said nothing: no choice of a machine for a GPU that it cannot carry.
 _DEFAULT_GPU_MACHINE = Compute().ray_gpu_machine_type
@@ -46,16 +47,22 @@ class RayPlan:
         """Nodes of both pools."""
         return sum(pool.node_count for pool in (self.cpu, self.gpu) if pool is not None)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the part of the plan that telemetry shows."""
-        return {
-            "cluster_name": self.cluster_name,
-            "cpu_machine_type": self.cpu.machine_type if self.cpu else None,
-            "cpu_node_count": self.cpu.node_count if self.cpu else 0,
-            "gpu_machine_type": self.gpu.machine_type if self.gpu else None,
-            "gpu_node_count": self.gpu.node_count if self.gpu else 0,
-            "total_worker_nodes": self.total_worker_nodes,
-        }
+    @property
+    def shape(self) -> RayShape:
+        """The plan without its reasons."""
+        cpu, gpu = (_nodes(pool) if pool else None for pool in (self.cpu, self.gpu))
+        return RayShape(
+            cluster_name=self.cluster_name, head_machine_type=self.head_machine_type, cpu=cpu, gpu=gpu
+        )
+
+
+def _nodes(pool: RayPool) -> RayNodes:
+    return RayNodes(
+        machine_type=pool.machine_type,
+        node_count=pool.node_count,
+        least_nodes=pool.least_nodes,
+        most_nodes=pool.most_nodes,
+    )
 
 
 def plan_ray(

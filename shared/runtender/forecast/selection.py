@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from runtender.forecast.blocks import DEFAULT_RUNTIME, FamilyOverride, RunConfig
 from runtender.forecast.families import FAMILY_OF, models_of, pool_families
-from runtender.forecast.terms import SERVED_RUNTIMES
+from runtender.forecast.terms import GKE_RUNTIMES, SERVED_RUNTIMES, VM_RUNTIME
 from runtender.forecast.validation import FieldReader, shown
 from runtender.model import SubmitRequest
 
 ENSEMBLE = "ensemble"
-GKE_RUNTIMES = ("gke", "ray")
-"""Runtimes that are planned for Kubernetes; Ray only with `ray_mode` gke."""
-
 _FOREIGN_PLATFORM = {"native": "BigQuery", "automl": "Vertex AI"}
 
 
@@ -44,9 +41,8 @@ def check_served(
     config: RunConfig,
     request: SubmitRequest,
     selected: tuple[str, ...],
-    served: tuple[str, ...] = SERVED_RUNTIMES,
 ) -> None:
-    """Fault what is not on one of the `served` runtimes, by name and reason; a subset without it is welcome."""
+    """Fault what this plane has no runtime for, by name and reason; a subset without it is welcome."""
     for family in pool_families(selected):
         platform = _FOREIGN_PLATFORM.get(family)
         if platform:
@@ -56,7 +52,7 @@ def check_served(
                 "models", f"{names} ({family}) run on {platform}, which this plane does not serve", remedy
             )
         else:
-            _check_runtime(reader, config, family, served)
+            _check_runtime(reader, config, family)
     asked_for_part = bool(request.families or request.models)
     if config.ensemble_enabled and (ENSEMBLE in request.families or not asked_for_part):
         remedy = "disable it, or send `families` without it"
@@ -68,12 +64,12 @@ def runtime_of(config: RunConfig, family: str) -> str:
     return config.compute.families.get(family, FamilyOverride()).runtime or config.python_runtime
 
 
-def _check_runtime(reader: FieldReader, config: RunConfig, family: str, served: tuple[str, ...]) -> None:
+def _check_runtime(reader: FieldReader, config: RunConfig, family: str) -> None:
     own = config.compute.families.get(family, FamilyOverride()).runtime
     runtime = runtime_of(config, family)
-    if runtime in served:
+    if runtime in (VM_RUNTIME, *GKE_RUNTIMES):
         return
     field = f"compute.families.{family}.runtime" if own else "python_runtime"
-    choices = " or ".join(shown(name) for name in served)
+    choices = " or ".join(shown(name) for name in SERVED_RUNTIMES)
     by_default = " (the default where none is written)" if runtime == DEFAULT_RUNTIME and not own else ""
     reader.fault(field, f"{shown(runtime)}{by_default} is not a runtime of this plane", f"write {choices}")

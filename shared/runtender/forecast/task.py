@@ -11,9 +11,9 @@ from runtender import ids
 from runtender.forecast import machines
 from runtender.forecast.catalogue import Catalogue
 from runtender.forecast.cost import check_cap, estimate
+from runtender.forecast.gke_run import GKE, ClusterName, Clusters, on_cluster, on_pods, placed
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.terms import (
-    SERVED_RUNTIMES,
     Hardware,
     HardwareWish,
     check_deployment,
@@ -100,13 +100,13 @@ def plan_task(
     walk: WalkPolicy,
     attempt: int = 1,
     knowledge: Knowledge | None = None,
+    clusters: Clusters | None = None,
 ) -> JobPlan:
     """Return the plan of a task's one job; raises `Rejected` with every reason why it cannot be served."""
     reader = FieldReader()
     knowledge = knowledge or Knowledge()
     catalogue = knowledge.catalogue
-    check_deployment(reader, settings)
-    _check_request(reader, task, request)
+    _check_request(reader, task, request, settings)
     image = task.image or request.image or settings.container_image
     if not image:
         reader.fault("image", "is missing", "write the container image to run")
@@ -128,10 +128,34 @@ def plan_task(
     # The task has the machine to itself.
     cores = machines.shape_of(hardware.machine_type, catalogue).vcpus
     plan = replace(plan, command=task.command, args=task.args, env=task.env, slot_cores=cores)
+    if task.runtime == GKE:
+        plan = _on_pods(plan, task, settings, clusters or {}, catalogue, attempt)
     cost = estimate(plan, knowledge.prices, catalogue, time_scale=settings.time_scale)
     check_cap(reader, request.limits.cost_usd, {ids.TASK: cost})
     reader.finish()
     return plan
+
+
+def task_cluster(task: TaskConfig, settings: Settings) -> ClusterName | None:
+    """Return the standing cluster that a task runs on; None for one on a VM."""
+    on_pods = task.runtime == GKE and settings.gke_cluster
+    return ClusterName(settings.gke_cluster, None) if on_pods else None
+
+
+def _on_pods(
+    plan: JobPlan,
+    task: TaskConfig,
+    settings: Settings,
+    clusters: Clusters,
+    catalogue: Catalogue,
+    attempt: int,
+) -> JobPlan:
+    key = ids.JobKey(run_id=task_run_id(task), family=ids.TASK, attempt=attempt)
+    named = task_cluster(task, settings)
+    facts = clusters.get(named) if named else None
+    plan = on_pods(plan, settings, key, task.workers)
+    kubernetes = on_cluster(plan, named, facts, settings, catalogue, requested=task.workers)
+    return placed(replace(plan, kubernetes=kubernetes))
 
 
 def _hardware(reader: FieldReader, task: TaskConfig, catalogue: Catalogue) -> Hardware | None:
@@ -157,12 +181,14 @@ def _check_env(reader: FieldReader, env: Mapping[str, Any]) -> None:
             reader.fault(f"env.{name}", f"{shown(value)} is not accepted", f"it must be {word().expects}")
 
 
-def _check_request(reader: FieldReader, task: TaskConfig, request: SubmitRequest) -> None:
+def _check_request(reader: FieldReader, task: TaskConfig, request: SubmitRequest, settings: Settings) -> None:
     for name in ("families", "models", "overrides"):
         if getattr(request, name):
             reader.fault(name, "means nothing to a task", "leave it out")
-    if task.runtime not in SERVED_RUNTIMES:
-        served = " or ".join(shown(name) for name in SERVED_RUNTIMES)
-        reader.fault("runtime", f"{shown(task.runtime)} is not a runtime of this plane", f"write {served}")
+    if task.runtime == GKE:
+        if not settings.gke_cluster:
+            reader.fault("SF_GKE_CLUSTER", "is not set", "set it to the cluster that tasks run on")
+        return
+    check_deployment(reader, settings)
     if task.workers > 1:
         reader.fault("workers", f"{task.workers} workers: gce is single-VM execution only", "write 1")

@@ -20,8 +20,11 @@ from runtender.ids import JobKey
 from runtender.model import JobPlan, Limits, Placement, SubmitRequest, WalkPolicy
 from runtender.settings import Settings
 
-SERVED_RUNTIMES = ("gce",)
+VM_RUNTIME = "gce"
+SERVED_RUNTIMES = (VM_RUNTIME, "gke")
 """What this plane can run a job on."""
+GKE_RUNTIMES = ("gke", "ray")
+"""Runtimes that are planned for Kubernetes; Ray only with `ray_mode` gke."""
 
 # Compute Engine's bounds of `maxRunDuration`.
 _SHORTEST_FENCE = timedelta(seconds=30)
@@ -171,7 +174,7 @@ def for_attempt(plan: JobPlan, settings: Settings, key: JobKey) -> JobPlan:
     text = ids.job_key(key.run_id, key.family, key.attempt)
     return replace(
         plan,
-        name=ids.gce_instance_id(text),
+        name=ids.gke_job_id(text) if plan.runtime == "gke" else ids.gce_instance_id(text),
         cells_uri=f"{settings.cells_prefix}/{key.run_id}/{text}",
         logs_uri=f"gs://{settings.code_bucket}/runs/logs/{text}",
     )

@@ -98,3 +98,6 @@ class Timing:
     fence_margin: timedelta = timedelta(seconds=600)
     busy_wait: timedelta = timedelta(seconds=30)
     busy_wait_max: timedelta = timedelta(seconds=300)
+    pod_check: timedelta = timedelta(seconds=120)
+    pod_trouble: timedelta = timedelta(seconds=300)
+    index_pause: timedelta = timedelta(seconds=10)

@@ -10,7 +10,7 @@ import pytest
 
 from runtender.errors import Rejected
 from runtender.forecast.config import RunConfig, parse_config
-from runtender.forecast.plan import plan_run
+from runtender.forecast.run import Places, plan_run
 from runtender.model import Placement, SubmitRequest, WalkPolicy
 from runtender.settings import Settings
 
@@ -86,13 +86,28 @@ def zones() -> tuple[Placement, ...]:
 def plan(a_config, a_request, a_plane, zones):
     """Plan a run; `request` and `variables` change the message and the plane, other arguments the config."""
 
-    def build(*, request=None, variables=None, walk=None, attempts=None, knowledge=None, **config):
+    def build(
+        *,
+        request=None,
+        variables=None,
+        walk=None,
+        attempts=None,
+        knowledge=None,
+        clusters=None,
+        only_served=True,
+        **config,
+    ):
         return plan_run(
             a_config(**config),
             a_request(**(request or {})),
             a_plane(**(variables or {})),
-            placements=zones,
-            walk=walk or WalkPolicy(),
+            Places(
+                zones=zones,
+                walk=walk or WalkPolicy(),
+                cluster_zones=zones,
+                clusters=clusters or {},
+                only_served=only_served,
+            ),
             attempts=attempts,
             knowledge=knowledge,
         )

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 
 from runtender.capacity.candidates import built_in_regions, cluster_candidates
 from runtender.capacity.demands import demands_of
 from runtender.errors import Rejected
-from runtender.forecast.gke_run import plan_gke_run
-from runtender.model import WalkPolicy
+from runtender.forecast.gke import plan_json
+from runtender.forecast.gke_run import ClusterName
+from runtender.observed import ClusterFacts
 
 L4 = {"use_gpu": True, "gpu_type": "L4"}
 
 
 @pytest.fixture
-def plan(a_config, a_request, a_plane, zones):
-    def build(*, request=None, variables=None, **config):
-        return plan_gke_run(
-            a_config(**{"python_runtime": "gke", **config}),
-            a_request(**(request or {})),
-            a_plane(**(variables or {})),
-            placements=zones,
-            walk=WalkPolicy(),
-        )
-
-    return build
+def plan(plan):
+    """Plan a run on Kubernetes, whether this plane serves it or not."""
+    return partial(plan, python_runtime="gke", only_served=False)
 
 
 @pytest.fixture
@@ -59,7 +55,7 @@ def test_a_region_nobody_knows_is_tried_in_its_zone_a():
 @pytest.mark.parametrize("units", [pytest.param(2, id="acceptance-D12")])
 def test_a_pool_takes_cores_and_gpus_of_the_quota(plan, units):
     planned = plan(models=["tide", "tsmixer"], compute={**L4, "workers": units})["deep_learning"]
-    asked = {demand.meter.name: demand.amount(units) for demand in demands_of(planned.job)}
+    asked = {demand.meter.name: demand.amount(units) for demand in demands_of(planned)}
     assert (asked["CPUS"], asked["NVIDIA_L4_GPUS"]) == (16, 2)
 
 
@@ -88,23 +84,26 @@ def test_a_pool_takes_cores_and_gpus_of_the_quota(plan, units):
 )
 def test_a_cluster_that_somebody_named_stands(plan, config, request_fields, variables, cluster):
     planned = plan(request=request_fields, variables=variables, **config)["statistical"]
-    assert (planned.cluster_name, planned.ephemeral_cluster, planned.pools) == (cluster, False, ())
+    named = planned.kubernetes
+    assert (named.cluster_name, named.ephemeral, named.pools) == (cluster, False, ())
 
 
 def test_rays_cluster_name_means_nothing_to_an_indexed_job(plan):
-    assert plan(compute={"ray_cluster_name": "c4"})["statistical"].ephemeral_cluster
+    assert plan(compute={"ray_cluster_name": "c4"})["statistical"].kubernetes.ephemeral
 
 
 def test_workers_that_could_have_nothing_to_do_are_not_made(plan):
     data = {"source_table": "gs://panels/p.csv", "series_limit": 3}
     planned = plan(data=data, compute={"workers": 8})["statistical"]
-    assert (planned.requested_workers, planned.job.worker_count) == (8, 3)
+    assert (planned.kubernetes.requested_workers, planned.worker_count) == (8, 3)
 
 
 def test_ray_on_gke_is_the_same_as_gke_in_mode_ray(plan):
     by_ray = plan(python_runtime="ray", compute={"ray_mode": "gke"})["statistical"]
     by_gke = plan(compute={"gke_mode": "ray"})["statistical"]
-    assert (by_ray.gke_mode, by_ray.job.runtime) == (by_gke.gke_mode, by_gke.job.runtime) == ("ray", "gke")
+    assert (
+        (by_ray.kubernetes.mode, by_ray.runtime) == (by_gke.kubernetes.mode, by_gke.runtime) == ("ray", "gke")
+    )
 
 
 def test_ray_on_vertex_is_refused_by_name(faults):
@@ -113,9 +112,7 @@ def test_ray_on_vertex_is_refused_by_name(faults):
 
 def test_a_ray_job_is_planned_on_the_machines_of_its_pool(plan):
     planned = plan(models=["tide"], compute={**L4, "gke_mode": "ray"})["deep_learning"]
-    assert planned.ray is not None
-    assert planned.ray.gpu is not None
-    assert planned.job.machine_type == planned.ray.gpu.machine_type == "g2-standard-8"
+    assert planned.machine_type == planned.kubernetes.ray.gpu.machine_type == "g2-standard-8"
 
 
 def test_a_machine_that_cannot_carry_the_gpu_is_refused(faults):
@@ -124,13 +121,84 @@ def test_a_machine_that_cannot_carry_the_gpu_is_refused(faults):
 
 
 def test_the_telemetry_of_a_plan_has_the_specified_keys_and_no_identity(plan):
-    document = plan()["statistical"].to_json()
+    document = plan_json(plan()["statistical"])
     assert "service_account" not in document
     assert document["ray_cluster_plan"] is None
-    assert document["job_name"] == plan()["statistical"].job.name
+    assert document["job_name"] == plan()["statistical"].name
 
 
 def test_all_families_are_planned_under_names_of_their_own(plan):
     plans = plan(models=["theta", "xgboost", "tide"], compute=L4)
     assert list(plans) == ["statistical", "ml", "deep_learning"]
-    assert len({planned.cluster_name for planned in plans.values()}) == 3
+    assert len({planned.kubernetes.cluster_name for planned in plans.values()}) == 3
+
+
+def standing(**changes):
+    found = ClusterFacts(
+        name="c1",
+        full_name="projects/p/locations/us-east1-b/clusters/c1",
+        location="us-east1-b",
+        status="RUNNING",
+        has_endpoint=True,
+        server_minor=33,
+        machine_types=("n2-standard-8",),
+    )
+    return {ClusterName("c1", None): replace(found, **changes)}
+
+
+@pytest.mark.parametrize(
+    ("location", "place"),
+    [
+        pytest.param("us-east1-b", ("us-east1", "us-east1-b"), id="zonal"),
+        pytest.param("us-east1", ("us-east1", None), id="regional"),
+    ],
+)
+def test_a_standing_cluster_is_the_only_place_and_no_question_of_quota(plan, location, place):
+    planned = plan(clusters=standing(location=location), variables={"SF_GKE_CLUSTER": "c1"})["statistical"]
+    assert [(one.region, one.zone) for one in planned.placements] == [place]
+    assert planned.kubernetes.cluster_location == location
+    assert planned.kubernetes.server_minor == 33
+    assert not planned.walk.preflight
+
+
+@pytest.mark.parametrize(
+    ("nodes", "autopilot", "expected"),
+    [
+        pytest.param(("n2-standard-8",), False, "", id="the plan's own"),
+        pytest.param(("e2-standard-4",), False, "e2-standard-4", id="the only one"),
+        pytest.param(("e2-standard-4", "n2-standard-32", "n2-standard-16"), False, "n2-standard-16",
+                     id="the smallest that is large enough"),
+        pytest.param(("e2-standard-2", "e2-standard-4"), False, "e2-standard-4", id="none is: the largest"),
+        pytest.param(("custom-x",), False, "", id="unknown"),
+        pytest.param((), True, "", id="Autopilot"),
+    ],
+)  # fmt: skip
+def test_pods_are_made_for_the_nodes_that_there_are(plan, nodes, autopilot, expected):
+    planned = plan(
+        clusters=standing(machine_types=nodes, autopilot=autopilot),
+        variables={"SF_GKE_CLUSTER": "c1"},
+        compute={"machine_type": "n2-standard-8"},
+    )["statistical"]
+    assert planned.kubernetes.node_machine_type == expected
+
+
+def test_what_cannot_be_run_yet_is_refused_by_the_plane_and_only_there(faults):
+    assert faults(only_served=True) == {"compute.gke_cluster_name"}
+    ray = {"compute": {"gke_mode": "ray"}, "variables": {"SF_GKE_CLUSTER": "c1"}}
+    assert faults(only_served=True, **ray) == {"compute.gke_mode"}
+
+
+def test_families_of_one_run_may_be_placed_on_a_vm_and_on_kubernetes(plan):
+    plans = plan(
+        models=["theta", "xgboost"],
+        python_runtime="gce",
+        compute={"families": {"ml": {"runtime": "gke", "gke_cluster_name": "c1"}}},
+        clusters=standing(),
+    )
+    assert {family: one.runtime for family, one in plans.items()} == {"statistical": "gce", "ml": "gke"}
+    assert plans["statistical"].kubernetes is None
+
+
+def test_a_job_on_a_standing_cluster_needs_no_vms_account_or_subnet(plan):
+    variables = {"SF_COMPUTE_SA": "", "SF_SUBNETWORK_URI": "", "SF_GKE_CLUSTER": "c1"}
+    assert plan(clusters=standing(), variables=variables)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtender.forecast.config import parse_config
+from runtender.forecast.gke import ray_json
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.ray import plan_ray
 
@@ -45,7 +46,7 @@ def test_without_a_gpu_all_models_share_one_pool(plan):
 def test_a_pool_without_models_has_no_nodes(plan):
     planned = plan("theta")
     assert planned.gpu is None
-    assert planned.to_json()["gpu_node_count"] == 0
+    assert ray_json(planned.shape)["gpu_node_count"] == 0
 
 
 @pytest.mark.parametrize(

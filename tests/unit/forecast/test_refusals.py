@@ -48,7 +48,7 @@ def test_an_override_that_cannot_be_is_refused(faults, override, fault):
             Fault(
                 field="python_runtime",
                 problem='"spark" (the default where none is written) is not a runtime of this plane',
-                remedy='write "gce"',
+                remedy='write "gce" or "gke"',
             ),
             id="the default runtime",
         ),
@@ -57,7 +57,7 @@ def test_an_override_that_cannot_be_is_refused(faults, override, fault):
             Fault(
                 field="compute.families.statistical.runtime",
                 problem='"vertex" is not a runtime of this plane',
-                remedy='write "gce"',
+                remedy='write "gce" or "gke"',
             ),
             id="a family's runtime",
         ),
@@ -182,7 +182,7 @@ def test_an_ensemble_asked_for_by_name_is_refused(faults):
 def test_all_reasons_are_given_at_once(faults):
     found = faults(
         models=["theta", "tide", "timesfm"],
-        compute={"families": {"deep_learning": {"runtime": "ray"}}},
+        compute={"families": {"deep_learning": {"runtime": "vertex"}}},
         request={"image": None, "overrides": {"statistical": {"hardware": "gpu"}}},
         variables={"SF_COMPUTE_SA": ""},
     )

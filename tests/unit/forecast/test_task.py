@@ -87,7 +87,7 @@ def test_a_task_that_cannot_be_is_refused_by_field(change, field):
     ("arguments", "field"),
     [
         pytest.param({"image": None}, "image", id="no image anywhere"),
-        pytest.param({"runtime": "gke"}, "runtime", id="a runtime that is not served"),
+        pytest.param({"runtime": "gke"}, "SF_GKE_CLUSTER", id="on Kubernetes, but no cluster stands"),
         pytest.param({"workers": 2}, "workers", id="two VMs"),
         pytest.param({"hardware": "gpu"}, "config.gpu_type", id="acceptance-Z18 task"),
         pytest.param({"gpu_type": "L4"}, "config.gpu_type", id="a GPU type on cpu"),
@@ -103,3 +103,11 @@ def test_a_task_that_cannot_be_served_is_refused_by_field(plan, arguments, field
     with pytest.raises(Rejected) as rejected:
         plan(**arguments)
     assert [fault.field for fault in rejected.value.faults] == [field]
+
+
+def test_a_task_may_have_many_workers_on_a_standing_cluster(plan):
+    variables = {"SF_GKE_CLUSTER": "standing", "SF_COMPUTE_SA": "", "SF_SUBNETWORK_URI": ""}
+    planned = plan(runtime="gke", workers=7, variables=variables)
+    assert (planned.runtime, planned.worker_count) == ("gke", 7)
+    assert (planned.kubernetes.cluster_name, planned.kubernetes.ephemeral) == ("standing", False)
+    assert planned.labels["runtime"] == "gke"
