@@ -4,12 +4,31 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+# `sys` is a name of the text before it.
+_CALL = """
+
+if __name__ == "__main__":
+    sys.exit(main([sys.executable, "-c", {program!r}, *sys.argv[1:]]))
+"""
+
 
 def bootstrap_source() -> str:
     """Return the program that fetches the package and calls its entry point (see `bootstrap`)."""
-    return files(__package__).joinpath("bootstrap.py").read_text(encoding="utf-8")
+    return _text("bootstrap.py")
+
+
+def index_source() -> str:
+    """Return the program of one worker of an Indexed Job: it does what `bootstrap_source` does, and tells of it.
+
+    The same arguments go behind it (see `index_bootstrap`).
+    """
+    return _text("index_bootstrap.py") + _CALL.format(program=bootstrap_source())
 
 
 def ray_source() -> str:
     """Return the program that starts Ray in a pod (see `ray_bootstrap`)."""
-    return files(__package__).joinpath("ray_bootstrap.py").read_text(encoding="utf-8")
+    return _text("ray_bootstrap.py")
+
+
+def _text(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
