@@ -104,6 +104,10 @@ schemas: $(READY) ## write the JSON Schemas of message, config and marker anew f
 	@$(BIN)/python -c 'from pathlib import Path; from runtender.wire.schemas import schema_documents; \
 	  [Path("shared/runtender/schemas", name).write_text(text) for name, text in schema_documents().items()]'
 
+.PHONY: permissions
+permissions: $(READY) ## write the deployment's roles and their page for reviewers anew from the table in the code
+	@$(BIN)/python -m runtender.permissions
+
 .PHONY: clean
 clean: ## remove the environment, the caches and what the local cloud left
 	@rm -rf .venv .runtender .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
