@@ -27,7 +27,10 @@ from runtender.client.world import World
 from runtender.engine.intake import Intake
 from runtender.engine.plane import Plane
 from runtender.gcp.clock import SystemClock
+from runtender.gcp.compute import RestApi
+from runtender.gcp.serviceusage import GoogleQuota
 from runtender.gcp.storage import StorageObjects
+from runtender.local.compute.core import ComputeCore
 from runtender.local.home import CloudHome
 from runtender.local.http import CoreAdapter
 from runtender.local.objects.core import ObjectsCore
@@ -286,6 +289,20 @@ def subscriptions(dispatcher: TopicsCore) -> EmbeddedSubscriptions:
 
 
 @pytest.fixture
+def quota_of() -> Callable[..., GoogleQuota]:
+    """Make the quota of a project: `quotas` are its limits, `faults` what becomes of the calls."""
+
+    def make(**parts: Any) -> GoogleQuota:
+        clock = SystemClock()
+        session = requests.Session()
+        session.mount("http://", CoreAdapter(ComputeCore(project="demo", **parts).handle, clock.now))
+        api = RestApi(session, "http://compute/compute/v1", clock=clock, timeout=timedelta(seconds=1))
+        return GoogleQuota("demo", api, None, clock=clock)
+
+    return make
+
+
+@pytest.fixture
 def mailbox(store: MemoryStore) -> Mailbox:
     return Mailbox(store=store)
 
@@ -337,7 +354,11 @@ def intake(world: World, store: MemoryStore, objects: Objects) -> Intaken:
 
 @pytest.fixture
 def world(
-    store: MemoryStore, objects: Objects, mailbox: Mailbox, subscriptions: EmbeddedSubscriptions
+    store: MemoryStore,
+    objects: Objects,
+    mailbox: Mailbox,
+    subscriptions: EmbeddedSubscriptions,
+    quota_of: Callable[..., GoogleQuota],
 ) -> World:
     return World(
         settings=Settings.from_env(PROJECT),
@@ -345,6 +366,7 @@ def world(
         objects=objects,
         topics=mailbox,
         subscriptions=subscriptions,
+        quota=quota_of(),
         clock=SystemClock(),
         server_time=lambda: datetime.now(UTC),
         answer_wait=timedelta(milliseconds=200),

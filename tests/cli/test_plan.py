@@ -83,7 +83,8 @@ def test_two_gpus_are_planned_whole(plan):
     assert (job["machine_type"], job["accelerators"]) == ("g2-standard-24", "2 x nvidia-l4")
     (request,) = job["requests"]
     assert request["body"]["guestAccelerators"][0]["acceleratorCount"] == 2
-    assert job["quota"]["NVIDIA_L4_GPUS"] == 2
+    needed = {one["meter"]: one["needed"] for one in job["quota"]["regions"][0]["outcomes"]}
+    assert needed["NVIDIA_L4_GPUS"] == 2
 
 
 def test_the_shown_request_is_the_one_the_plane_would_send(plan):

@@ -7,15 +7,18 @@ from typing import Any
 
 import click
 from rich.console import RenderableType
+from rich.text import Text
 
 from runtender.cli.exits import input_faults
 from runtender.cli.output import Format, emit, facts, heading, table, with_format
 from runtender.cli.parameters import duration, names
+from runtender.cli.text import one_line
 from runtender.cli.world import with_world
 from runtender.client.config_file import read_config
 from runtender.client.preview import plan_config
 from runtender.client.submission import Wishes
 from runtender.client.world import World
+from runtender.engine.quota import Room
 from runtender.model import SubmitKind
 
 _MOST_PLACEMENTS = 4
@@ -54,10 +57,11 @@ max_cost_option = click.option(
 @with_format
 @with_world
 def plan(world: World, chosen: Format, /, config: str, *, kind: str, **wishes: Any) -> None:
-    """Show what a submit of CONFIG would do: jobs, placements, API requests, sizing, times and cost. Touches nothing.
+    """Show what a submit of CONFIG would do: jobs, placements, API requests, sizing, times, quota and cost. Touches nothing.
 
-    CONFIG is a JSON or YAML file, '-' for standard input, or a gs:// URI. The requests' bodies are in the JSON and YAML
-    formats only.
+    CONFIG is a JSON or YAML file, '-' for standard input, or a gs:// URI. Quota is shown for each region and meter, as it
+    is now; what cannot be read is not known, and holds nothing up. The requests' bodies are in the JSON and YAML formats
+    only.
     """
     with input_faults():
         content = read_config(config, world.objects)
@@ -95,6 +99,7 @@ def _job(job: Mapping[str, Any]) -> Iterator[RenderableType]:
             ("Machine lives", f"at most {_span(seconds['machine_life'])}"),
             ("Slots", _slots(sizing)),
             ("Measured", ", ".join((sizing.get("slot") or {}).get("measured") or ())),
+            ("Quota", _quota_words(job["quota"])),
             ("Notes", "; ".join([*((sizing.get("slot") or {}).get("notes") or ()), *cost["notes"]])),
             ("Costs at most", _dollars(cost["at_most_usd"])),
             ("Expected cost", _dollars(cost["expected_usd"]) if cost["expected_usd"] is not None else ""),
@@ -102,7 +107,58 @@ def _job(job: Mapping[str, Any]) -> Iterator[RenderableType]:
             ("Prices of", cost["read_on"]),
         ]
     )
+    yield from _quota(job["quota"])
+    yield ""
     yield table(["REQUEST", "PATH"], ([request["method_id"], request["path"]] for request in job["requests"]))
+
+
+def _quota_words(quota: Mapping[str, Any]) -> str:
+    """Say in a line what quota means for a job."""
+    if not quota["asked"]:
+        return "not looked at by the plane: compute.capacity.preflight is off"
+    without = ", ".join(_label(region) for region in quota["regions"] if region["blocked"])
+    words = {
+        Room.ENOUGH: "enough",
+        Room.SOME: f"none in {without}, which would be left out",
+        Room.NONE: "none anywhere: the run would end at once (NO_CAPACITY, QuotaBlocked)",
+        Room.UNKNOWN: "not known, which holds nothing up",
+    }
+    room = Room(quota["room"])
+    if room is Room.NONE and quota["waits"]:
+        return "none anywhere: the run would wait for it"
+    return words[room]
+
+
+def _quota(quota: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """Show every meter of every region, and below what is wrong and what can be done about it."""
+    rows = [
+        (
+            _label(region),
+            outcome["meter"],
+            f"{outcome['needed']} {outcome['unit']}",
+            _known(outcome["limit"]),
+            _known(outcome["usage"]),
+            f"{outcome['status']}{' (advisory)' if outcome['advisory'] else ''}",
+        )
+        for region in quota["regions"]
+        for outcome in region["outcomes"]
+    ]
+    yield ""
+    yield table(
+        ["REGION", "METER", "NEEDED", "LIMIT", "IN USE", "VERDICT"],
+        rows,
+        numbers=["NEEDED", "LIMIT", "IN USE"],
+    )
+    told = dict.fromkeys(line for region in quota["regions"] for line in region["lines"])
+    yield from (Text(one_line(line)) for line in told)
+
+
+def _label(region: Mapping[str, Any]) -> str:
+    return f"{region['region']} {region['machine']}".rstrip()
+
+
+def _known(amount: int | None) -> str:
+    return "not known" if amount is None else str(amount)
 
 
 def _cluster(cluster: Mapping[str, Any] | None) -> str:

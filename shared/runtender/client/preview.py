@@ -8,8 +8,9 @@ from typing import Any
 from runtender.client.submission import Wishes, prepare
 from runtender.client.world import World
 from runtender.engine.inputs import read_catalogue
-from runtender.engine.planning import Ground, read_asked
+from runtender.engine.planning import Ground, plan_subject, read_asked
 from runtender.engine.preview import preview_document
+from runtender.engine.quota import read_quota
 from runtender.engine.tables import read_knowledge, read_profiles
 from runtender.ids import next_attempt
 from runtender.wire.documents import run_from_document, run_path
@@ -18,9 +19,9 @@ _NOBODYS_REQUEST = "plan"
 
 
 def plan_config(world: World, config: Mapping[str, Any], wishes: Wishes) -> dict[str, Any]:
-    """Return what the plane would make of a submit: jobs, placements, requests, sizing, times and cost.
+    """Return what the plane would make of a submit: jobs, placements, requests, sizing, times, quota and cost.
 
-    Raises `Rejected` with every reason why it would be refused.
+    Raises `Rejected` with every reason why it would be refused. Quota that cannot be read is shown as not known.
     """
     request = prepare(world, config, _NOBODYS_REQUEST, wishes).request
     knowledge = read_knowledge(world.objects, world.settings)
@@ -31,7 +32,10 @@ def plan_config(world: World, config: Mapping[str, Any], wishes: Wishes) -> dict
         knowledge=knowledge,
         stored_profiles=read_profiles(world.store, asked),
     )
-    return preview_document(asked, ground, _attempts(world, asked.run_id), world.clock.now())
+    attempts = _attempts(world, asked.run_id)
+    subject = plan_subject(asked, ground, attempts, only_served=False)
+    quota = read_quota(world.quota, subject.families.values())
+    return preview_document(subject, ground, attempts, quota, world.clock.now())
 
 
 def _attempts(world: World, run_id: str) -> Mapping[str, int]:

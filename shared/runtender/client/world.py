@@ -14,7 +14,7 @@ from pathlib import Path
 
 from runtender.client.configuration import Configuration, gather
 from runtender.client.errors import ClientError
-from runtender.ports import Clock, Objects, Store, Subscriptions, Topics
+from runtender.ports import Clock, Objects, Quota, Store, Subscriptions, Topics
 from runtender.settings import Settings
 
 _NO_FLAGS: Mapping[str, str] = {}
@@ -33,6 +33,7 @@ class World:
     objects: Objects
     topics: Topics
     subscriptions: Subscriptions
+    quota: Quota
     clock: Clock
     server_time: Callable[[], datetime | None]
     # A cold start and a few commits take seconds; a prompt that hangs for longer helps nobody.
@@ -76,6 +77,7 @@ def _wired() -> World:
         objects=wiring.objects(settings),
         topics=wiring.topics(settings),
         subscriptions=wiring.subscriptions(settings),
+        quota=wiring.quota(settings, wiring.compute(settings)),
         clock=wiring.clock(),
         server_time=wiring.server_time,
     )

@@ -1,7 +1,7 @@
 """What a message would lead to, shown and not done: its plans, what they cost, and the exact requests of their first try.
 
 Beside what this plane runs it shows Ray and clusters of a job's own, which can be planned already. Pure: it writes nothing
-and calls nobody.
+and calls nobody; what quota there is has been read by whoever asks.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from runtender import ids
-from runtender.capacity.demands import demands_of
-from runtender.engine.planning import Asked, Ground, plan_subject
+from runtender.capacity.quota import Readings
+from runtender.engine.planning import Ground, Subject
+from runtender.engine.quota import quota_document
 from runtender.forecast.cost import Estimate, total
 from runtender.forecast.gke import ray_json
 from runtender.forecast.plan import costs
@@ -34,18 +35,22 @@ _KUBERNETES_ORDER = ("job", "head_service", "worker_deployment")
 
 
 def preview_document(
-    asked: Asked, ground: Ground, attempts: Mapping[str, int], now: datetime
+    subject: Subject,
+    ground: Ground,
+    attempts: Mapping[str, int],
+    quota: Mapping[str, Readings],
+    now: datetime,
 ) -> dict[str, Any]:
-    """Return what a message would lead to as JSON: one entry per job with placements, times, sizing, cost, quota and requests.
+    """Return what a message's plans would lead to as JSON: placements, times, sizing, cost, quota and requests of each job.
 
-    Raises `Rejected` with every reason why a family cannot be planned.
+    `quota` has what was read of the meters of their regions; what is missing is not known.
     """
-    subject = plan_subject(asked, ground, attempts, only_served=False)
     costs_of = costs(subject.families, ground.settings, ground.knowledge)
     jobs = []
     for family, plan in subject.families.items():
         job, row = _first_try(subject.run_id, family, attempts.get(family, 1), plan, now)
-        jobs.append({**_entry(job, plan, costs_of[family]), **_requests(job, row, ground.settings)})
+        entry = _entry(job, plan, costs_of[family])
+        jobs.append({**entry, "quota": quota_document(plan, quota), **_requests(job, row, ground.settings)})
     return {"run_id": subject.run_id, "cost": total(costs_of), "jobs": jobs}
 
 
@@ -90,7 +95,6 @@ def _entry(job: Job, plan: JobPlan, cost: Estimate) -> dict[str, Any]:
         "placements": [place.label for place in plan.placements],
         "seconds": {name: span / timedelta(seconds=1) for name, span in times.items()},
         "sizing": plan.resource_plan,
-        "quota": {demand.meter.name: demand.amount(demand.max_units) for demand in demands_of(plan)},
         "cost": cost.to_json(),
     }
 
