@@ -79,6 +79,7 @@ def submit(  # noqa: PLR0913 - what can be asked for, each by its name
     capacity_wait: timedelta | None = None,
     max_cost_usd: float | None = None,
     labels: Mapping[str, str] | None = None,
+    priority: int = 0,
     models: Sequence[str] = (),
     families: Sequence[str] = (),
     image: str | None = None,
@@ -90,7 +91,8 @@ def submit(  # noqa: PLR0913 - what can be asked for, each by its name
     """Check a config, publish it, and return what the plane made of it.
 
     `config` is the config itself, or a JSON or YAML file or `gs://` URI that holds it. `force` starts a new attempt of
-    what has run before, `every` at most one per period. A run that may cost more than `max_cost_usd` is rejected.
+    what has run before, `every` at most one per period. A run that may cost more than `max_cost_usd` is rejected. Where
+    the plane limits what runs at once, a higher `priority` (-100 to 100) goes first.
     `request_id` is your own id of the request: repeated, it changes nothing. Raises `Rejected` with all faults, found
     here or by the plane, and `NoAnswer` if the plane does not answer.
     """
@@ -103,6 +105,7 @@ def submit(  # noqa: PLR0913 - what can be asked for, each by its name
         capacity_wait=capacity_wait,
         max_cost_usd=max_cost_usd,
         labels=labels or {},
+        priority=priority,
         models=models,
         families=families,
         image=image,

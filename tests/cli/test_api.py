@@ -36,10 +36,12 @@ def config(flights):
 
 class TestSubmit:
     def test_a_config_becomes_a_run(self, plane, config, store):
-        receipt = api.submit(config, labels={"team": "demand"}, run_limit=timedelta(minutes=90), plane=plane)
+        asked = {"labels": {"team": "demand"}, "priority": 3, "run_limit": timedelta(minutes=90)}
+        receipt = api.submit(config, **asked, plane=plane)
 
         assert (receipt.duplicate, receipt.notes) == (False, ())
         record = api.get(receipt.run_id, plane=plane)
+        assert [job.plan.priority for job in record.latest] == [3]
         assert record.run.labels == {"team": "demand"}
         assert record.run.limits.run == timedelta(minutes=90)
         assert {job.family: job.job_key for job in record.latest} == receipt.jobs

@@ -232,6 +232,36 @@ def test_the_plane_takes_in_what_the_command_publishes(runtender, flights, intak
     assert run["run"]["limits"]["run_s"] == 5400
 
 
+def test_the_plane_takes_in_a_priority(runtender, flights, intake, parsed):
+    submitted = runtender("submit", str(flights), "--priority", "5", "--format", "json", topics=intake)
+    run_id = parsed(submitted, "json", "answer")["run_id"]
+    run = parsed(runtender("describe", run_id, "--format", "json"), "json", "run")
+    assert [job["plan"]["priority"] for job in run["jobs"]] == [5]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        pytest.param([], {}, id="not said"),
+        pytest.param(["--priority", "0"], {}, id="the usual one"),
+        pytest.param(["--priority", "7"], {"priority": 7}, id="higher"),
+        pytest.param(["--priority", "-100"], {"priority": -100}, id="the lowest"),
+    ],
+)
+def test_a_priority_stands_in_the_message(runtender, flights, mailbox, options, said):
+    runtender("submit", str(flights), *options)
+    (message,) = mailbox.messages
+    assert {key: value for key, value in message.items() if key == "priority"} == said
+
+
+@pytest.mark.parametrize("priority", ["101", "-101", "high", "1.5"])
+def test_a_priority_that_is_none_is_a_usage_error(runtender, flights, mailbox, priority):
+    result = runtender("submit", str(flights), "--priority", priority)
+    assert result.exit_code == 2
+    assert "--priority" in result.stderr
+    assert mailbox.messages == []
+
+
 def test_a_timer_that_fires_twice_is_told_what_it_started_the_first_time(runtender, flights, intake, parsed):
     submit = ("submit", str(flights), "--every", "1d", "--format", "json")
     accepted = parsed(runtender(*submit, topics=intake), "json", "answer")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import click
 
+from runtender.capacity.admission import PRIORITY_STEP
 from runtender.cli.answers import answer_document, answer_parts, awaited, published, refusal
 from runtender.cli.exits import input_faults
 from runtender.cli.output import Format, emit, note, with_format
@@ -19,6 +21,7 @@ from runtender.client.requests import Answer, AnswerState, new_request_id
 from runtender.client.submission import Wishes, submit_config
 from runtender.client.world import World
 from runtender.model import SubmitKind
+from runtender.wire.messages import MAX_PRIORITY
 
 
 @click.command()
@@ -44,6 +47,14 @@ from runtender.model import SubmitKind
 @max_cost_option
 @click.option(
     "--label", "labels", metavar="KEY=VALUE", multiple=True, callback=labels, help="A label; repeatable."
+)
+@click.option(
+    "--priority",
+    type=click.IntRange(-MAX_PRIORITY, MAX_PRIORITY),
+    default=0,
+    show_default=True,
+    help="Where the plane limits what runs at once (SF_LIMITS), the higher goes first: "
+    f"a step is worth {PRIORITY_STEP // timedelta(minutes=1)} minutes of waiting.",
 )
 @click.option("--models", metavar="A,B", callback=names, help="Only these models of the config.")
 @click.option("--families", metavar="A,B", callback=names, help="Only these model families.")

@@ -32,7 +32,10 @@ from runtender.wire.messages import MAX_INLINE_CONFIG_BYTES
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wishes:
-    """What the caller asked for beside the config: the options of the command, by their names."""
+    """What the caller asked for beside the config: the options of the command, by their names.
+
+    `priority`: a higher one goes first among the jobs that wait for a limit of the plane (SF_LIMITS).
+    """
 
     kind: SubmitKind = SubmitKind.FORECAST
     force: bool = False
@@ -46,6 +49,7 @@ class Wishes:
     image: str | None = None
     package_uri: str | None = None
     entrypoint: str | None = None
+    priority: int = 0
 
 
 def submit_config(world: World, config: Mapping[str, Any], request_id: str, wishes: Wishes) -> PanelView:
@@ -124,6 +128,7 @@ def _message(
         "image": wishes.image,
         "package_uri": wishes.package_uri,
         "entrypoint": wishes.entrypoint,
+        "priority": wishes.priority,
     }
     return {
         "action": "submit",
