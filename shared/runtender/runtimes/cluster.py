@@ -1,18 +1,23 @@
-"""A cluster that is made for one job: the body that creates it, and what the answers of the GKE API say of one.
+"""Clusters: how one that stands is found and reached, and the body that creates one for a job.
+
+One that stands is found by name and location. Without a location, or where it is not at the one that was named, the whole
+project is listed, and only read: a name that several clusters have is nobody's to choose from.
 
 A cluster has no fence of its own, but its nodes have: none lives longer than the job may take.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from runtender import ids
-from runtender.forecast.gke import GkePlan, NodePool
-from runtender.model import Job, Resource, ResourceKind
-from runtender.runtimes.kube import APP, whole_seconds
+from runtender.model import Job, NodePool, Resource, ResourceKind
+from runtender.observed import ClusterFacts
+from runtender.ports import ApiAnswer, ApiRequest
+from runtender.runtimes.kube import APP, Bearing, whole_seconds
 from runtender.settings import Settings
 
 Body = dict[str, Any]
@@ -23,6 +28,9 @@ POD_BLOCK = "/20"
 # What of each pod's log is kept: its end.
 _LOG_TAIL = 1500
 _MOST_PODS = 20
+_ANYWHERE = "-"
+_PROJECT = re.compile(r"projects/([^/]+)/")
+_MINOR = re.compile(r"1\.(\d+)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,22 +51,99 @@ class Endpoint:
     ca_certificate: str | None
 
 
-def create_body(plan: GkePlan, job: Job, row: Resource, settings: Settings, *, network: str = "") -> Body:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ambiguity:
+    """Several clusters have the name that was asked for; `places` are the locations where."""
+
+    name: str
+    places: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"there are {len(self.places)} clusters {self.name!r}: in {', '.join(self.places)}"
+
+
+def full_name(project: str, location: str, cluster: str) -> str:
+    """Return a cluster's resource name."""
+    return f"projects/{project}/locations/{location}/clusters/{cluster}"
+
+
+def get_cluster(project: str, location: str, cluster: str) -> ApiRequest:
+    """Describe the look at a cluster where it is said to be."""
+    return ApiRequest(
+        method_id="container.projects.locations.clusters.get",
+        verb="GET",
+        path=f"/{full_name(project, location, cluster)}",
+    )
+
+
+def list_clusters(project: str) -> ApiRequest:
+    """Describe the list of the project's clusters, wherever they are. It has one page."""
+    return ApiRequest(
+        method_id="container.projects.locations.clusters.list",
+        verb="GET",
+        path=f"/projects/{project}/locations/{_ANYWHERE}/clusters",
+    )
+
+
+def version_of(cluster: str) -> ApiRequest:
+    """Describe the question for the version of a cluster's Kubernetes API; `cluster` is its full name."""
+    return ApiRequest(method_id="kubernetes.version.get", verb="GET", path="/version", cluster=cluster)
+
+
+def read_cluster(body: Mapping[str, Any]) -> ClusterFacts:
+    """Read a cluster as the GKE API shows it. A version that it does not tell is 0: no field is too new for it."""
+    name, location = str(body.get("name") or ""), str(body.get("location") or "")
+    project = _PROJECT.search(str(body.get("selfLink") or ""))
+    version = _MINOR.match(str(body.get("currentMasterVersion") or ""))
+    pools = [pool.get("config") or {} for pool in body.get("nodePools") or ()]
+    machines = (str(config.get("machineType") or "") for config in pools)
+    return ClusterFacts(
+        name=name,
+        full_name=full_name(project[1] if project else "", location, name),
+        location=location,
+        status=str(body.get("status") or ""),
+        has_endpoint=endpoint_of(body) is not None,
+        server_minor=int(version[1]) if version else 0,
+        autopilot=bool((body.get("autopilot") or {}).get("enabled")),
+        machine_types=tuple(dict.fromkeys(filter(None, machines))),
+    )
+
+
+def read_clusters(answer: ApiAnswer) -> tuple[ClusterFacts, ...] | None:
+    """Read a list of clusters; None where it could not be read, or leaves out a place that did not answer."""
+    if not answer.ok or answer.body.get("missingZones"):
+        return None
+    return tuple(read_cluster(body) for body in answer.body.get("clusters") or ())
+
+
+def read_version(answer: ApiAnswer) -> int | None:
+    """Return the minor version 1.x that a Kubernetes API tells of itself; None where it does not."""
+    minor = re.match(r"\d+", str(answer.body.get("minor") or "")) if answer.ok else None
+    return int(minor[0]) if minor else None
+
+
+def choose_cluster(name: str, listed: Iterable[ClusterFacts]) -> ClusterFacts | Ambiguity | None:
+    """Return the one cluster of a name; None where there is none."""
+    found = [cluster for cluster in listed if cluster.name == name]
+    if len(found) > 1:
+        return Ambiguity(name=name, places=tuple(sorted(cluster.location for cluster in found)))
+    return found[0] if found else None
+
+
+def create_body(job: Job, row: Resource, settings: Settings, *, network: str = "") -> Body:
     """Return the body of `clusters.create`. `network` is the subnet's, where it was looked up."""
+    bearing = Bearing(job=job, row=row, settings=settings)
     cluster: Body = {
         "name": row.name,
-        "nodePools": [_node_pool(plan, pool) for pool in plan.pools],
+        "nodePools": [_node_pool(bearing, pool) for pool in bearing.kubernetes.pools],
         "autoscaling": {"enableNodeAutoprovisioning": False},
         "ipAllocationPolicy": {"useIpAliases": True, "clusterIpv4CidrBlock": POD_BLOCK},
         "networkConfig": {"defaultEnablePrivateNodes": True},
         "workloadIdentityConfig": {"workloadPool": f"{settings.project}.svc.id.goog"},
         "controlPlaneEndpointsConfig": {"dnsEndpointConfig": {"allowExternalTraffic": True}},
-        "resourceLabels": _labels(plan, job, row, settings),
+        "resourceLabels": _labels(bearing),
     }
-    subnet = next(
-        (place.subnetwork_uri for place in plan.job.placements if place.location == row.location), ""
-    )
-    if subnet:
+    if subnet := job.placement_of(row).subnetwork_uri:
         cluster["subnetwork"] = subnet
     if network:
         cluster["network"] = network
@@ -110,16 +195,17 @@ def log_blocks(logs: Sequence[tuple[str, str]]) -> str:
     return "\n".join(blocks)
 
 
-def _labels(plan: GkePlan, job: Job, row: Resource, settings: Settings) -> dict[str, str]:
+def _labels(bearing: Bearing) -> dict[str, str]:
     """GKE hands a cluster's labels on to its nodes: the kind tells those from the VMs of jobs."""
-    given = {name: ids.label_value(value) for name, value in plan.job.labels.items()}
+    job, row = bearing.job, bearing.row
+    given = {name: ids.label_value(value) for name, value in job.plan.labels.items()}
     return {
         **given,
         "managed-by": APP,
         "sf-run-id": ids.label_value(job.run_id),
-        "sf-plane": settings.plane_id,
+        "sf-plane": bearing.settings.plane_id,
         "sf-kind": ResourceKind.CLUSTER.value,
-        "sf-job": plan.job.name,
+        "sf-job": job.plan.name,
         "sf-key": job.key,
         "sf-nonce": row.nonce,
         "sf-attempt": str(job.attempt),
@@ -127,17 +213,18 @@ def _labels(plan: GkePlan, job: Job, row: Resource, settings: Settings) -> dict[
     }
 
 
-def _node_pool(plan: GkePlan, pool: NodePool) -> Body:
+def _node_pool(bearing: Bearing, pool: NodePool) -> Body:
+    plan = bearing.plan
     config: Body = {
         "machineType": pool.machine_type,
-        "diskSizeGb": plan.job.boot_disk_gb,
+        "diskSizeGb": plan.boot_disk_gb,
         "diskType": pool.disk_type,
         "oauthScopes": [CLOUD_PLATFORM],
         "workloadMetadataConfig": {"mode": "GKE_METADATA"},
-        "maxRunDuration": f"{whole_seconds(plan.max_cluster_age)}s",
+        "maxRunDuration": f"{whole_seconds(bearing.kubernetes.max_cluster_age)}s",
     }
-    if plan.job.service_account:
-        config["serviceAccount"] = plan.job.service_account
+    if plan.service_account:
+        config["serviceAccount"] = plan.service_account
     if pool.spot:
         config["spot"] = True
     if pool.accelerator_count and pool.accelerator_type:

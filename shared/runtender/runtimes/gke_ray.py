@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from runtender import ids
-from runtender.forecast.ray import RayPool
-from runtender.model import ResourceKind
+from runtender.model import RayNodes, ResourceKind
 from runtender.runtimes.kube import (
     JOB_TTL_S,
     PYTHON,
+    SECURITY,
     Bearing,
     Body,
     container,
@@ -48,7 +48,7 @@ def workers_name(bearing: Bearing) -> str:
 
 def driver_job(bearing: Bearing) -> Body:
     """Return the Job whose one pod is the head and runs the driver."""
-    expected = {"SF_RAY_EXPECTED_NODES": str(bearing.plan.job.worker_count)}
+    expected = {"SF_RAY_EXPECTED_NODES": str(bearing.plan.worker_count)}
     driver = container(
         bearing,
         _DRIVER,
@@ -65,7 +65,7 @@ def driver_job(bearing: Bearing) -> Body:
             "parallelism": 1,
             # A head that was lost has taken the whole cluster's state along: nothing to go on from.
             "backoffLimit": 0,
-            "activeDeadlineSeconds": whole_seconds(bearing.plan.job_deadline),
+            "activeDeadlineSeconds": whole_seconds(bearing.kubernetes.job_deadline),
             "ttlSecondsAfterFinished": JOB_TTL_S,
             "template": pod_template(bearing, driver, ResourceKind.JOB, _HEAD),
         },
@@ -74,7 +74,7 @@ def driver_job(bearing: Bearing) -> Body:
 
 def head_service(bearing: Bearing, *, owner_uid: str = "") -> Body | None:
     """Return the Service of the head; None where there is nobody to look for it."""
-    if bearing.plan.job.worker_count <= 1:
+    if bearing.plan.worker_count <= 1:
         return None
     return {
         "apiVersion": "v1",
@@ -90,11 +90,11 @@ def head_service(bearing: Bearing, *, owner_uid: str = "") -> Body | None:
 
 def worker_deployment(bearing: Bearing, *, owner_uid: str = "") -> Body | None:
     """Return the Deployment of the nodes beside the head; None where there are none."""
-    workers = bearing.plan.job.worker_count
+    workers = bearing.plan.worker_count
     if workers <= 1:
         return None
     told = {
-        "SF_PACKAGE_URI": bearing.plan.job.package_uri,
+        "SF_PACKAGE_URI": bearing.plan.package_uri,
         "SF_RAY_HEAD_ADDRESS": f"{head_name(bearing)}:{GCS_PORT}",
     }
     node = container(
@@ -123,8 +123,8 @@ def ray_cluster(bearing: Bearing) -> Body:
     """
     plan = bearing.plan
     pool = _pool(bearing)
-    replicas = max(0, plan.job.worker_count - 1)
-    most = max(replicas, plan.job.worker_count, pool.most_nodes if pool else 0)
+    replicas = max(0, plan.worker_count - 1)
+    most = max(replicas, plan.worker_count, pool.most_nodes if pool else 0)
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayCluster",
@@ -164,11 +164,11 @@ def bodies(bearing: Bearing) -> dict[str, Body | None]:
     }
 
 
-def _pool(bearing: Bearing) -> RayPool | None:
-    ray = bearing.plan.ray
+def _pool(bearing: Bearing) -> RayNodes | None:
+    ray = bearing.kubernetes.ray
     if ray is None:
         return None
-    return ray.gpu if bearing.plan.job.hardware == "gpu" else ray.cpu
+    return ray.gpu if bearing.plan.hardware == "gpu" else ray.cpu
 
 
 def _owned(bearing: Bearing, name: str, kind: ResourceKind, role: str, owner_uid: str) -> Body:
@@ -189,14 +189,15 @@ def _ray_template(bearing: Bearing, name: str, role: str) -> Body:
     mount = {"name": _PACKAGE, "mountPath": _PACKAGE_FOLDER}
     one["volumeMounts"] = [*one["volumeMounts"], mount]
     spec = pod_spec(bearing, one)
-    package = ["--package-uri", bearing.plan.job.package_uri, "--folder", _PACKAGE_FOLDER]
+    package = ["--package-uri", bearing.plan.package_uri, "--folder", _PACKAGE_FOLDER]
     spec["initContainers"] = [
         {
             "name": "stage",
-            "image": bearing.plan.job.image_uri,
+            "image": bearing.plan.image_uri,
             "command": [PYTHON, "-c", ray_source(), "stage"],
             "args": package,
             "env": environment(bearing, {}),
+            "securityContext": SECURITY,
             "volumeMounts": [mount],
         }
     ]

@@ -1,4 +1,4 @@
-"""What every object on Kubernetes shares: labels, the environment of a worker, its resources, and the pod around it."""
+"""What every object on Kubernetes shares: labels, the environment of a worker, its container, and the pod around it."""
 
 from __future__ import annotations
 
@@ -9,60 +9,77 @@ from datetime import timedelta
 from typing import Any
 
 from runtender import ids
-from runtender.forecast.gke import GkePlan
-from runtender.forecast.machines import pod_requests
 from runtender.forecast.sizing import thread_caps
-from runtender.model import Job, Resource, ResourceKind, SubmitKind
+from runtender.model import Job, JobPlan, KubernetesPlan, Resource, ResourceKind, SubmitKind
+from runtender.runtimes.pod_shape import node_selector, resources, shared_memory_bytes, tolerations
 from runtender.settings import Settings
 from runtender.worker.source import bootstrap_source
 
 Body = dict[str, Any]
 
+RUNTIME = "gke"
 PYTHON = "/opt/venv/bin/python"
 APP = "scale-forecasting"
 JOB_TTL_S = 3600
 """A finished Job is kept this long, so that its state can be read after an event was lost."""
 
+SECURITY: Mapping[str, Any] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""What a container may do: nothing that a program which reads and writes objects needs no leave for."""
+
 # A Spot node leaves its pods 15 s; longer graces are cut.
 _SPOT_GRACE_S = 15
-_GPU = "nvidia.com/gpu"
-_NODE_GPU = "cloud.google.com/gke-accelerator"
-_POOL_TAINT = "scale-forecasting/pool"
+_POD_UID = "SF_POD_UID"
 _KEPT_IN_PLACE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bearing:
-    """One try of a job on Kubernetes: the plan, the job and row it belongs to, and the plane's settings."""
+    """One try of a job on Kubernetes: the job, the row it stands for, and the plane's settings."""
 
-    plan: GkePlan
     job: Job
     row: Resource
     settings: Settings
 
     @property
+    def plan(self) -> JobPlan:
+        """The job's plan, with the machine of the row's placement."""
+        return self.job.plan.at(self.job.placement_of(self.row))
+
+    @property
+    def kubernetes(self) -> KubernetesPlan:
+        """What the plan says of Kubernetes; raises ValueError for a job that was not planned for it."""
+        kubernetes = self.job.plan.kubernetes
+        if kubernetes is None:
+            raise ValueError(f"job {self.job.job_key!r} was not planned for Kubernetes")
+        return kubernetes
+
+    @property
     def name(self) -> str:
         """The Job's name, from which its companions' names are made."""
-        return self.plan.job.name
+        return self.job.plan.name
 
 
 def metadata(bearing: Bearing, name: str, kind: ResourceKind, role: str = "") -> Body:
     """Return an object's metadata."""
-    return {"name": name, "namespace": bearing.plan.namespace, "labels": labels(bearing, kind, role)}
+    return {"name": name, "namespace": bearing.kubernetes.namespace, "labels": labels(bearing, kind, role)}
 
 
 def labels(bearing: Bearing, kind: ResourceKind, role: str = "") -> dict[str, str]:
     """Return the labels by which an object is known as this plane's, this job's and this try's. Ours win."""
     job, row = bearing.job, bearing.row
-    given = {name: ids.label_value(value) for name, value in bearing.plan.job.labels.items()}
+    given = {name: ids.label_value(value) for name, value in job.plan.labels.items()}
     return {
         **given,
         "app": APP,
         "managed-by": APP,
         "run_id": ids.label_value(job.run_id),
-        "runtime": "gke",
+        "runtime": RUNTIME,
         "sf-job": bearing.name,
-        "sf-mode": bearing.plan.gke_mode,
+        "sf-mode": bearing.kubernetes.mode,
         "sf-plane": bearing.settings.plane_id,
         "sf-kind": kind.value,
         "sf-key": job.key,
@@ -75,11 +92,11 @@ def labels(bearing: Bearing, kind: ResourceKind, role: str = "") -> dict[str, st
 
 def environment(bearing: Bearing, more: Mapping[str, str]) -> list[Body]:
     """Return the worker's environment; `more` is the mode's own. A plan may set what is not said here."""
-    job, plan, settings = bearing.job, bearing.plan.job, bearing.settings
+    job, plan, settings = bearing.job, bearing.plan, bearing.settings
     told = {
         # Absent means a CPU to whoever reads it.
         **({"SF_PROVISIONED_HARDWARE": plan.hardware} if plan.hardware == "gpu" else {}),
-        "SF_VM_RUNTIME": "gke",
+        "SF_VM_RUNTIME": RUNTIME,
         "JOB_COMPLETION_TOTAL": str(plan.worker_count),
         "SF_VERTEX_JOB_ID": plan.name,
         "PYTHONUNBUFFERED": "1",
@@ -95,13 +112,14 @@ def environment(bearing: Bearing, more: Mapping[str, str]) -> list[Body]:
         "SF_LOGS_URI": f"{plan.logs_uri}/{bearing.row.nonce}",
         **more,
     }
-    own = {name: plan.env[name] for name in sorted(plan.env) if name not in told}
-    return [{"name": name, "value": value} for name, value in (told | own).items()]
+    own = {name: plan.env[name] for name in sorted(plan.env) if name not in {*told, _POD_UID}}
+    pod_uid: Body = {"name": _POD_UID, "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}
+    return [*({"name": name, "value": value} for name, value in (told | own).items()), pod_uid]
 
 
 def worker_command(bearing: Bearing) -> tuple[list[str], list[str]]:
     """Return command and arguments of a worker: a task its own, a forecast the bootstrap with the driver's."""
-    plan = bearing.plan.job
+    plan = bearing.plan
     if plan.kind is SubmitKind.TASK:
         return list(plan.command), list(plan.args)
     return [PYTHON, "-c", bootstrap_source()], package_arguments(bearing)
@@ -109,7 +127,7 @@ def worker_command(bearing: Bearing) -> tuple[list[str], list[str]]:
 
 def package_arguments(bearing: Bearing) -> list[str]:
     """Return the arguments of a bootstrap: the package, the entry point, and what is the entry point's own."""
-    plan = bearing.plan.job
+    plan = bearing.plan
     entrypoint = ["--entrypoint", plan.entrypoint] if plan.entrypoint else []
     return ["--package-uri", plan.package_uri, *entrypoint, *plan.driver_args]
 
@@ -120,25 +138,14 @@ def container(
     """Return a worker's container. It asks for so much of a node that exactly one fits on it."""
     body: Body = {
         "name": name,
-        "image": bearing.plan.job.image_uri,
+        "image": bearing.plan.image_uri,
         "env": list(env),
-        "resources": resources(bearing),
-        "securityContext": {"allowPrivilegeEscalation": False},
+        "resources": resources(bearing.plan, bearing.kubernetes),
+        "securityContext": SECURITY,
         "volumeMounts": [{"name": "dshm", "mountPath": "/dev/shm"}],  # noqa: S108 - where libraries look for it
     }
     # Empty is not the image's own: it would replace the entry point by nothing.
     return body | {key: list(value) for key, value in (("command", command), ("args", args)) if value}
-
-
-def resources(bearing: Bearing) -> Body:
-    """Return requests and limits of a pod: 60 % of the machine, and all its GPUs."""
-    cpu, memory = pod_requests(bearing.plan.job.machine_type)
-    requests = {"cpu": cpu, "memory": memory}
-    count = bearing.plan.job.accelerator_count
-    if not count:
-        return {"requests": requests}
-    gpus = {_GPU: str(count)}
-    return {"requests": {**requests, **gpus}, "limits": gpus}
 
 
 def pod_template(bearing: Bearing, one: Body, kind: ResourceKind, role: str = "") -> Body:
@@ -146,41 +153,40 @@ def pod_template(bearing: Bearing, one: Body, kind: ResourceKind, role: str = ""
     spec = {
         **pod_spec(bearing, one),
         "restartPolicy": "Never",
-        "activeDeadlineSeconds": whole_seconds(bearing.plan.pod_deadline),
+        "activeDeadlineSeconds": whole_seconds(bearing.kubernetes.pod_deadline),
     }
     return {"metadata": pod_metadata(bearing, kind, role), "spec": spec}
 
 
 def pod_metadata(bearing: Bearing, kind: ResourceKind, role: str = "") -> Body:
     """Return a pod template's metadata: a pod that is at work is not moved to make room."""
-    return {"labels": labels(bearing, kind, role), "annotations": {_KEPT_IN_PLACE: "false"}}
+    known: Body = {"labels": labels(bearing, kind, role)}
+    if bearing.kubernetes.autopilot and bearing.plan.spot:
+        # An Autopilot keeps no Spot pod in place, and refuses one that asks for it.
+        return known
+    return known | {"annotations": {_KEPT_IN_PLACE: "false"}}
 
 
 def pod_spec(bearing: Bearing, one: Body) -> Body:
     """Return what all pods' specs share."""
-    plan = bearing.plan.job
-    memory: Body = {"medium": "Memory"}
-    if plan.shm_size_bytes:
-        # What lies in it counts as the container's memory: without a limit it could end the pod.
-        memory["sizeLimit"] = str(plan.shm_size_bytes)
+    plan, kubernetes = bearing.plan, bearing.kubernetes
+    # What lies in it counts as the container's memory: without a limit it could end the pod.
+    memory = {"medium": "Memory", "sizeLimit": str(shared_memory_bytes(plan, kubernetes))}
     spec: Body = {
-        # The workers do not talk to Kubernetes.
+        # The workers do not talk to Kubernetes; who they are elsewhere the node's metadata server says.
         "automountServiceAccountToken": False,
-        "tolerations": tolerations(bearing),
         "volumes": [{"name": "dshm", "emptyDir": memory}],
         "containers": [one],
     }
-    if plan.accelerator_count and plan.accelerator_type:
-        spec["nodeSelector"] = {_NODE_GPU: plan.accelerator_type}
+    if kubernetes.service_account_name:
+        spec["serviceAccountName"] = kubernetes.service_account_name
+    if taints := tolerations(plan, kubernetes):
+        spec["tolerations"] = taints
+    if selector := node_selector(plan, kubernetes):
+        spec["nodeSelector"] = selector
     if plan.spot:
         spec["terminationGracePeriodSeconds"] = _SPOT_GRACE_S
     return spec
-
-
-def tolerations(bearing: Bearing) -> list[Body]:
-    """Return the taints that a worker's pod puts up with."""
-    keys = [_POOL_TAINT, *([_GPU] if bearing.plan.job.accelerator_count else [])]
-    return [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in keys]
 
 
 def whole_seconds(span: timedelta) -> int:
