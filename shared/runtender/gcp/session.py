@@ -16,9 +16,9 @@ from google.auth.exceptions import GoogleAuthError
 from google.auth.transport.requests import AuthorizedSession
 from requests.adapters import HTTPAdapter
 
+from runtender.gcp.trust import POOLED_CONNECTIONS
+
 CLOUD_PLATFORM = "https://www.googleapis.com/auth/cloud-platform"
-# A function serves a few events at once, and each of them a few calls.
-_POOLED_CONNECTIONS = 16
 
 
 class HttpSession(Protocol):
@@ -37,22 +37,30 @@ class HttpSession(Protocol):
         """Send one request; `timeout` is for connecting and for reading. Raises `requests.RequestException`."""
 
 
-def google_session(scopes: Sequence[str] = (CLOUD_PLATFORM,)) -> HttpSession:
-    """Return a session that signs with the application default credentials. Safe for many threads."""
-    return _GoogleSession(tuple(scopes))
+def google_session(
+    scopes: Sequence[str] = (CLOUD_PLATFORM,), https: HTTPAdapter | None = None
+) -> HttpSession:
+    """Return a session that signs with the application default credentials. Safe for many threads.
+
+    `https` carries its calls where the public roots are not what is to be trusted.
+    """
+    return _GoogleSession(tuple(scopes), https)
 
 
-def plain_session() -> HttpSession:
+def plain_session(https: HTTPAdapter | None = None) -> HttpSession:
     """Return a session that signs nothing and takes no proxy from the environment: for servers of this machine."""
     session = requests.Session()
     session.trust_env = False
-    session.mount("http://", HTTPAdapter(pool_maxsize=_POOLED_CONNECTIONS))
+    session.mount("http://", HTTPAdapter(pool_maxsize=POOLED_CONNECTIONS))
+    if https is not None:
+        session.mount("https://", https)
     return session
 
 
 class _GoogleSession:
-    def __init__(self, scopes: tuple[str, ...]) -> None:
+    def __init__(self, scopes: tuple[str, ...], https: HTTPAdapter | None) -> None:
         self._scopes = scopes
+        self._https = https
         self._lock = threading.Lock()
         self._made: AuthorizedSession | None = None
 
@@ -83,5 +91,5 @@ class _GoogleSession:
             if self._made is None:
                 credentials, _project = google.auth.default(scopes=self._scopes)
                 self._made = AuthorizedSession(credentials)  # type: ignore[no-untyped-call]
-                self._made.mount("https://", HTTPAdapter(pool_maxsize=_POOLED_CONNECTIONS))
+                self._made.mount("https://", self._https or HTTPAdapter(pool_maxsize=POOLED_CONNECTIONS))
             return self._made

@@ -45,10 +45,14 @@ class JobPlace:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Endpoint:
-    """How a cluster's Kubernetes API is reached. `ca_certificate` (base64) is None where public roots hold."""
+    """How a cluster's Kubernetes API is reached: by a name, for which public roots hold, or at an address.
+
+    `ca_certificate` (PEM in base64) is the authority that an address is verified by; without one it cannot be.
+    """
 
     host: str
-    ca_certificate: str | None
+    is_name: bool = False
+    ca_certificate: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -179,7 +183,7 @@ def endpoint_of(cluster: Mapping[str, Any]) -> Endpoint | None:
     """
     dns = (cluster.get("controlPlaneEndpointsConfig") or {}).get("dnsEndpointConfig") or {}
     if dns.get("allowExternalTraffic") and dns.get("endpoint"):
-        return Endpoint(host=str(dns["endpoint"]), ca_certificate=None)
+        return Endpoint(host=str(dns["endpoint"]), is_name=True)
     if not cluster.get("endpoint"):
         return None
     authority = (cluster.get("masterAuth") or {}).get("clusterCaCertificate")
