@@ -193,6 +193,7 @@ def test_an_index_that_is_started_again_keeps_its_first_start(staged):
 )
 def test_an_index_that_is_told_to_end_is_left_to_start_again(staged, function, status):
     with subprocess.Popen(command(function), env=environment(), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == status

@@ -44,6 +44,15 @@ class WorkerEnvironment:
     images: tuple[str, ...] | None = None
 
 
+def isolated_python(module: str) -> list[str]:
+    """Return how a program of ours is started inside a machine or a pod.
+
+    Without site-packages it starts in a few milliseconds, and isolated no setting of the user's reaches it.
+    """
+    run = f"import runpy, sys; sys.path.insert(0, {PACKAGE_ROOT!r}); runpy.run_module({module!r}, run_name='__main__')"
+    return [sys.executable, "-I", "-S", "-c", run]
+
+
 def fit_out(
     home: MachineHome,
     machine: Booted,
@@ -81,7 +90,7 @@ def fit_out(
 
 def machine_command(home: MachineHome) -> list[str]:
     """Return how the machine's own process is started."""
-    return [*_python("runtender.local.vm.machine"), str(home.root)]
+    return [*isolated_python("runtender.local.vm.machine"), str(home.root)]
 
 
 def machine_environment(home: MachineHome) -> dict[str, str]:
@@ -97,12 +106,6 @@ def machine_environment(home: MachineHome) -> dict[str, str]:
     }
 
 
-def _python(module: str) -> list[str]:
-    # Isolated and without site-packages: it starts in a few milliseconds, and no setting of the user's reaches it.
-    run = f"import runpy, sys; sys.path.insert(0, {PACKAGE_ROOT!r}); runpy.run_module({module!r}, run_name='__main__')"
-    return [sys.executable, "-I", "-S", "-c", run]
-
-
 def _install_commands(home: MachineHome) -> None:
     for stand_in in _STAND_INS.iterdir():
         target = home.bin / stand_in.name
@@ -110,7 +113,7 @@ def _install_commands(home: MachineHome) -> None:
         target.chmod(0o755)
     docker = home.bin / "docker"
     docker.write_text(
-        _launcher([*_python("runtender.local.vm.docker.cli"), str(home.root)]), encoding="utf-8"
+        _launcher([*isolated_python("runtender.local.vm.docker.cli"), str(home.root)]), encoding="utf-8"
     )
     docker.chmod(0o755)
 

@@ -15,18 +15,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
+from runtender.local.container_process import start_container, start_error
 from runtender.local.vm.docker.containers import Container, State, timestamp
 from runtender.local.vm.layout import MachineFacts, MachineHome
-from runtender.local.vm.processes import adopt_orphans, die_with_parent, end_descendants, exit_code
+from runtender.local.vm.processes import adopt_orphans, end_descendants, exit_code
 
 _NO_COMMAND = 127
 _NO_PERMISSION = 126
 _CHUNK = 64 * 1024
 _LONGEST_LINE = 16 * 1024
 """Longer lines are logged in pieces, as the real log driver does it."""
-
-# Paths of the worker image that are not on this machine.
-_WORKER_PYTHONS = frozenset({"/opt/venv/bin/python", "/opt/venv/bin/python3", "python", "python3"})
 
 
 def main(home: MachineHome, container: Container, started: IO[str]) -> None:
@@ -38,7 +36,7 @@ def main(home: MachineHome, container: Container, started: IO[str]) -> None:
         process = _start(facts, container)
     except OSError as error:
         code = _NO_PERMISSION if isinstance(error, PermissionError) else _NO_COMMAND
-        reason = _start_error(container.request().argv[0], error)
+        reason = start_error(container.request().argv[0], error)
         container.save(replace(container.state(), Status="exited", ExitCode=code, Error=reason))
         _tell(started, reason)
         return
@@ -66,34 +64,13 @@ def main(home: MachineHome, container: Container, started: IO[str]) -> None:
 
 def _start(facts: MachineFacts, container: Container) -> subprocess.Popen[bytes]:
     request = container.request()
-    environment = {
-        "PATH": f"{Path(facts.worker_python).parent}:/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(container.root),
-        # As short as on a real machine, however deep this folder lies: the path of a socket has 107 bytes at most.
-        "TMPDIR": f"/proc/{os.getpid()}/cwd/tmp",
-        "HOSTNAME": container.id[:12],
-        **facts.worker_environment,
-        **request.environment,
-    }
-    first, *rest = request.argv
-    program = facts.worker_python if first in _WORKER_PYTHONS else first
-    return subprocess.Popen(
-        [program, *rest],
-        env=environment,
-        cwd=container.root,
-        stdin=subprocess.DEVNULL,
+    return start_container(
+        request.argv,
+        python=facts.worker_python,
+        environment={**facts.worker_environment, **request.environment},
+        hostname=container.id[:12],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,
-        preexec_fn=die_with_parent,  # noqa: PLW1509 (one thread here)
-    )
-
-
-def _start_error(program: str, error: OSError) -> str:
-    why = "permission denied" if isinstance(error, PermissionError) else "executable file not found in $PATH"
-    return (
-        "failed to create task for container: failed to create shim task: OCI runtime create failed: "
-        f'unable to start container process: exec: "{program}": {why}: unknown'
     )
 
 
