@@ -172,21 +172,3 @@ def test_a_library_that_the_code_misses_is_the_codes_own_fault():
 
     assert done.returncode == 1
     assert "No module named 'a_library_that_is_not_there'" in done.stderr
-
-
-def test_the_text_stands_alone():
-    """It is passed on a command line, so it is short, and on a worker, so it imports nothing of ours."""
-    tree = ast.parse(bootstrap_source())
-    modules = {
-        name.split(".")[0]
-        for node in ast.walk(tree)
-        for name in (
-            [alias.name for alias in node.names] if isinstance(node, ast.Import)
-            else [node.module or ""] if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    }  # fmt: skip
-
-    assert modules - sys.stdlib_module_names == {"google"}
-    assert bootstrap_source().isascii()
-    assert len(bootstrap_source()) < 8192

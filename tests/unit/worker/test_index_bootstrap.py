@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import os
 import signal
@@ -18,7 +17,7 @@ from runtender.local.http import Fault, google_error
 from runtender.model import MarkerStatus, Reason, Writer
 from runtender.wire.markers import parse_marker
 from runtender.worker.index_bootstrap import Objects, StorageSilent, Tail, Told
-from runtender.worker.source import bootstrap_source, index_source
+from runtender.worker.source import index_source
 
 KEY, NONCE = "sf-r-1-ml-a2", "0123456789abcdef"
 FOLDER = f"runs/status/{KEY}/{NONCE}/"
@@ -298,25 +297,3 @@ def test_a_detail_is_the_last_lines_that_fit_a_marker():
     assert len(tail.detail()) == 800
     assert tail.detail().endswith("é\nlast")
     assert "old" not in tail.detail()
-
-
-def test_the_text_stands_alone():
-    """It holds the whole bootstrap, and imports nothing of ours."""
-    tree = ast.parse(index_source())
-    modules = {
-        name.split(".")[0]
-        for node in ast.walk(tree)
-        for name in (
-            [alias.name for alias in node.names] if isinstance(node, ast.Import)
-            else [node.module or ""] if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    }  # fmt: skip
-
-    assert modules - sys.stdlib_module_names == {"google"}
-    assert [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)].count(
-        bootstrap_source()
-    ) == 1
-    assert index_source().isascii()
-    # All of it is one word of a command line, which holds 128 KiB; and it is stored with every Job.
-    assert len(index_source()) < 32_768

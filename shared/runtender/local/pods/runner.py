@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Container
@@ -28,14 +27,15 @@ from runtender.local.kubernetes.events import (
     PodStarted,
 )
 from runtender.local.pods.sandbox import ContainerOrder, PodHome
+from runtender.local.tethered import Tethered
 from runtender.local.vm.guest import WorkerEnvironment, isolated_python
-from runtender.local.vm.processes import descendants, exit_code
 from runtender.local.watch import processes_of
 
 _END_S = 10.0
-"""How long a pod may take to end once it has to. It kills its processes and goes; this is for a slow computer."""
+"""How long the last words of a pod may take to arrive once it has ended; this is for a slow computer."""
 
 _CHUNK = 64 * 1024
+_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 
 
 class PodRunner:
@@ -80,7 +80,7 @@ class PodRunner:
     def processes(self, apart_from: Container[str] = ()) -> int:
         """Count the processes of all pods that run, apart from those of these uids."""
         pods = tuple(self._pods.items())
-        return sum(pod.processes() for uid, pod in pods if uid not in apart_from)
+        return sum(pod.process.count() for uid, pod in pods if uid not in apart_from)
 
     def end_container(self, uid: str, exit_code: int, *, oom: bool = False) -> None:
         """End what runs in a pod as if by itself, with this code; `oom`: because memory ran out."""
@@ -124,7 +124,7 @@ class _RunningPod:
 
     started: PodStarted
     home: PodHome
-    process: subprocess.Popen[bytes]
+    process: Tethered
     reports: PodReports
     _reader: threading.Thread = field(init=False)
     _out_of_memory: bool = False
@@ -132,15 +132,8 @@ class _RunningPod:
 
     @classmethod
     def start(cls, started: PodStarted, home: PodHome, reports: PodReports) -> _RunningPod:
-        process = subprocess.Popen(
-            [*isolated_python("runtender.local.pods.sandbox"), str(home.root)],
-            cwd=home.root,
-            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        command = [*isolated_python("runtender.local.pods.sandbox"), str(home.root)]
+        process = Tethered.start(command, folder=home.root, environment=_ENVIRONMENT)
         pod = cls(started=started, home=home, process=process, reports=reports)
         pod._reader = threading.Thread(target=pod._read, daemon=True)
         pod._reader.start()
@@ -150,51 +143,30 @@ class _RunningPod:
         """Tell the container to end, and end it after the grace. Of a node that is lost nothing is heard any more."""
         if order.reason is KillReason.NODE_LOST:
             self._is_heard = False
-        self._tell(f"stop {order.grace.total_seconds()}")
+        self.process.tell(f"stop {order.grace.total_seconds()}")
 
     def end_container(self, exit_code: int, *, oom: bool) -> None:
         """End the container with a code of the caller's choice instead of its own."""
         self._out_of_memory = oom
-        self._tell(f"end {exit_code}")
+        self.process.tell(f"end {exit_code}")
 
     def end(self) -> None:
         """End all at once, report nothing more, and wait until nothing is left."""
         self._is_heard = False
-        assert self.process.stdin is not None  # noqa: S101 (it was asked for)
-        with suppress(BrokenPipeError):
-            self.process.stdin.close()
-        try:
-            self.process.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        if self.process.returncode < 0:
-            # Killed, it could not see to what it had started.
+        if not self.process.end():
             for pid in processes_of(self.home.root):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         self._reader.join(_END_S)
 
-    def processes(self) -> int:
-        """Count the pod's processes."""
-        return 1 + len(descendants(self.process.pid)) if self.process.poll() is None else 0
-
-    def _tell(self, order: str) -> None:
-        assert self.process.stdin is not None  # noqa: S101 (it was asked for)
-        # One that has ended has nobody left to listen.
-        with suppress(BrokenPipeError):
-            self.process.stdin.write(f"{order}\n".encode())
-            self.process.stdin.flush()
-
     def _read(self) -> None:
         """Report all that the container does, in order."""
         uid, restart = self.started.uid, self.started.restart
         self.reports.pod_started(uid, restart)
-        assert self.process.stdout is not None  # noqa: S101 (it was asked for)
-        with self.process.stdout as output:
+        with self.process.output as output:
             while chunk := os.read(output.fileno(), _CHUNK):
                 if self._is_heard:
                     self.reports.pod_log(uid, chunk)
-        code = exit_code(self.process.wait())
+        code = self.process.wait()
         if self._is_heard:
             self.reports.pod_exited(uid, code, restart=restart, oom=self._out_of_memory)

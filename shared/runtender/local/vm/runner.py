@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import threading
 from collections.abc import Container
@@ -21,14 +20,15 @@ from typing import Protocol, assert_never
 from runtender.local.compute.events import Booted, Event, Halted, Removed, Stopping, StopReason
 from runtender.local.errors import LocalCloudError
 from runtender.local.http import RunningServer, serve
+from runtender.local.tethered import Tethered
 from runtender.local.vm.docker.containers import all_containers
 from runtender.local.vm.guest import Network, WorkerEnvironment, fit_out, machine_command, machine_environment
 from runtender.local.vm.layout import MachineHome
 from runtender.local.vm.metadata import MetadataServer
-from runtender.local.vm.processes import descendants, end_group
+from runtender.local.vm.processes import end_group
 
 _END_S = 10.0
-"""How long a machine may take to end once its power is off. It kills its processes and goes; this is for a slow computer."""
+"""How long the last words of a machine may take to arrive once it is off; this is for a slow computer."""
 
 
 class Reports(Protocol):
@@ -88,7 +88,9 @@ class VmRunner:
     def processes(self, apart_from: Container[str] = ()) -> int:
         """Count the processes of all machines that are up, apart from those of these ids."""
         machines = tuple(self._machines.items())
-        return sum(machine.processes() for instance_id, machine in machines if instance_id not in apart_from)
+        return sum(
+            machine.process.count() for instance_id, machine in machines if instance_id not in apart_from
+        )
 
     def signal_script(self, instance_id: str, number: int) -> None:
         """Send a signal to the shell that runs a machine's startup script, and to nobody else."""
@@ -138,7 +140,7 @@ class _RunningMachine:
 
     booted: Booted
     home: MachineHome
-    process: subprocess.Popen[bytes]
+    process: Tethered
     metadata: MetadataServer
     server: RunningServer
     reports: Reports
@@ -153,14 +155,8 @@ class _RunningMachine:
         server: RunningServer,
         reports: Reports,
     ) -> _RunningMachine:
-        process = subprocess.Popen(
-            machine_command(home),
-            cwd=home.root,
-            env=machine_environment(home),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+        process = Tethered.start(
+            machine_command(home), folder=home.root, environment=machine_environment(home)
         )
         machine = cls(
             booted=booted, home=home, process=process, metadata=metadata, server=server, reports=reports
@@ -175,30 +171,15 @@ class _RunningMachine:
             return
         if order.reason is StopReason.PREEMPTED:
             self.metadata.preempt()
-        # A machine that went down by itself has nobody left to listen.
-        with suppress(BrokenPipeError):
-            assert self.process.stdin is not None  # noqa: S101 (it was asked for)
-            self.process.stdin.write(f"stop {order.grace.total_seconds()}\n".encode())
-            self.process.stdin.flush()
+        self.process.tell(f"stop {order.grace.total_seconds()}")
 
     def end(self) -> None:
         """Switch the power off and wait until nothing is left."""
         self.metadata.close()
-        with suppress(BrokenPipeError):
-            assert self.process.stdin is not None  # noqa: S101 (it was asked for)
-            self.process.stdin.close()
-        try:
-            self.process.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        self.process.end()
         self._end_orphans()
         self._reader.join(_END_S)
         self.server.close()
-
-    def processes(self) -> int:
-        """Count the machine's processes."""
-        return 1 + len(descendants(self.process.pid)) if self.process.poll() is None else 0
 
     def _end_orphans(self) -> None:
         """End the script's group, in case that the machine was killed before it could see to it."""
@@ -206,9 +187,8 @@ class _RunningMachine:
             end_group(int(self.home.script_pid.read_text(encoding="utf-8")))
 
     def _read_console(self) -> None:
-        assert self.process.stdout is not None  # noqa: S101 (it was asked for)
         console = _Console(self.booted.name)
-        with self.process.stdout as output:
+        with self.process.output as output:
             for line in output:
                 self.reports.print_serial(self.booted.instance_id, console.line(line))
         self.process.wait()
