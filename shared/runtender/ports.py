@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from runtender.model import Job, Resource, ResourceKind
 from runtender.observed import (
@@ -331,6 +331,7 @@ class Runtime(Protocol):
     page_key: str
 
 
+@runtime_checkable
 class Podded(Protocol):
     """What a runtime of many workers knows beside a `Runtime`: its pods, and what they said."""
 

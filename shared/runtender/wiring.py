@@ -7,8 +7,10 @@ embedded backend belongs to the local cloud and is not in the deployed bundle.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 from runtender.engine.plane import Plane
 from runtender.errors import Rejected
@@ -16,11 +18,13 @@ from runtender.gcp.clock import SystemClock
 from runtender.gcp.compute import COMPUTE_URL, RestApi
 from runtender.gcp.http import server_time as read_server_time
 from runtender.gcp.serviceusage import SERVICE_USAGE_URL, GoogleQuota
-from runtender.gcp.session import HttpSession
+from runtender.gcp.session import HttpSession, plain_session
 from runtender.gcp.storage import STORAGE_URL, StorageObjects
-from runtender.ports import Api, Clock, Objects, Quota, Store, Subscriptions, Topics
+from runtender.ports import Api, Clock, Objects, Quota, Runtime, Store, Subscriptions, Topics
 from runtender.runtimes.gce_vm import GceVm
 from runtender.settings import Settings
+
+T = TypeVar("T")
 
 # A run is not to wait longer for what only saves it a refusal.
 _QUOTA_PATIENCE = timedelta(seconds=20)
@@ -87,6 +91,26 @@ def compute(of: Settings) -> Api:
     return RestApi(_session(url, COMPUTE_URL), url, clock=clock(), timeout=of.timing.http_timeout)
 
 
+def gke(of: Settings) -> Api:
+    """Return GKE with its clusters' Kubernetes APIs, or their stand-in at SF_CONTAINER_ENDPOINT.
+
+    Beside a stand-in SF_CLUSTER_ROOTS names a PEM file with the authority of its clusters' names.
+    """
+    from runtender.gcp.kubernetes import CONTAINER_URL, GkeApi, google_sessions  # noqa: PLC0415 - cold start
+
+    url = os.environ.get("SF_CONTAINER_ENDPOINT", "")
+    if not url:
+        return GkeApi(CONTAINER_URL, clock=clock(), sessions=google_sessions, timeout=of.timing.http_timeout)
+    roots = os.environ.get("SF_CLUSTER_ROOTS", "")
+    return GkeApi(
+        url,
+        clock=clock(),
+        sessions=plain_session,
+        roots=Path(roots).read_text(encoding="ascii") if roots else None,
+        timeout=of.timing.http_timeout,
+    )
+
+
 def quota(of: Settings, engine: Api) -> Quota:
     """Return the reader of quota. Beside a stand-in of Compute Engine, only SF_SERVICEUSAGE_ENDPOINT names a Service Usage."""
     stands_in = bool(os.environ.get("SF_COMPUTE_ENDPOINT"))
@@ -108,10 +132,35 @@ def plane() -> Plane:
         objects=objects(of),
         topics=topics(of),
         clock=clock(),
-        runtimes={"gce": GceVm()},
-        apis={"gce": engine},
+        runtimes=Lazily({"gce": GceVm, "gke": _gke_job}),
+        apis=Lazily({"gce": lambda: engine, "gke": lambda: gke(of)}),
         quota=quota(of, engine),
     )
+
+
+class Lazily(Mapping[str, T]):
+    """Things by name, each made when it is first asked for: an entry point loads only the runtimes that it meets."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], T]]) -> None:
+        self._makers = makers
+        self._made: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+def _gke_job() -> Runtime:
+    from runtender.runtimes.gke_job import GkeJob  # noqa: PLC0415 - most planes make VMs only
+
+    return GkeJob()
 
 
 def _session(url: str, google: str) -> HttpSession:

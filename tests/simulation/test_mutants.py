@@ -89,9 +89,9 @@ def without_previous_placement_check(patch):
 
 
 def without_page_check(patch):
-    read_fleet = runtender.engine.fleet.read_fleet
+    read_fleet = runtender.engine.fleet._read
     patch.setattr(
-        runtender.engine.tick, "read_fleet", lambda *args: replace(read_fleet(*args), complete=True)
+        runtender.engine.fleet, "_read", lambda *args: replace(read_fleet(*args), complete=True)
     )
 
 

@@ -4,6 +4,7 @@ from runtender.decide.decision import (
     Context,
     Decision,
     Effect,
+    KeepLogs,
     Look,
     LookKind,
     SendCreate,
@@ -13,11 +14,13 @@ from runtender.decide.decision import (
     Turn,
 )
 from runtender.decide.header import roll_up, status_word, with_job
+from runtender.decide.indexed import Stir, stirred_by
 from runtender.decide.looks import wanted
 from runtender.decide.machine import decide, record_create, request_cancel
 from runtender.decide.teardown import record_delete
 
 __all__ = [
-    "Context", "Decision", "Effect", "Look", "LookKind", "SendCreate", "SendDelete", "SendDeleteRemains", "Tombstone", "Turn",
-    "decide", "record_create", "record_delete", "request_cancel", "roll_up", "status_word", "wanted", "with_job",
+    "Context", "Decision", "Effect", "KeepLogs", "Look", "LookKind", "SendCreate", "SendDelete", "SendDeleteRemains", "Stir",
+    "Tombstone", "Turn", "decide", "record_create", "record_delete", "request_cancel", "roll_up", "status_word", "stirred_by",
+    "wanted", "with_job",
 ]  # fmt: skip

@@ -7,8 +7,17 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from runtender.model import HistoryRow, Job, Phase, Reason, Resource, ResourceState, Timing
-from runtender.observed import Present
+from runtender.model import (
+    HistoryRow,
+    Job,
+    Phase,
+    Reason,
+    Resource,
+    ResourceKind,
+    ResourceState,
+    Timing,
+)
+from runtender.observed import Absent, Present, Seen, Sight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,6 +65,7 @@ class LookKind(StrEnum):
     FATE = "fate"
     SERIAL = "serial"
     SUMMARY = "summary"
+    PODS = "pods"
     CELLS = "cells"
     PREDECESSOR = "predecessor"
     QUOTA = "quota"
@@ -91,7 +101,14 @@ class SendDeleteRemains:
     nonce: str
 
 
-Effect = SendCreate | SendDelete | SendDeleteRemains
+@dataclass(frozen=True, slots=True)
+class KeepLogs:
+    """Keep the last words of the row's workers, which go with its resource. That it fails changes nothing."""
+
+    nonce: str
+
+
+Effect = SendCreate | SendDelete | SendDeleteRemains | KeepLogs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,6 +165,20 @@ def may_have_worker(row: Resource) -> bool:
     return not row.refused
 
 
+def is_set(row: Resource) -> bool:
+    """True for a row whose resource has many workers, and a status of its own over them."""
+    return row.kind is ResourceKind.JOB
+
+
+def sight_of(row: Resource, seen: Seen) -> Sight | None:
+    """Return what was seen of the row's own resource: another of the same name means that it is gone."""
+    sight = seen.sights.get(row.nonce)
+    ours = row.uid or row.target_id
+    if isinstance(sight, Present) and ours is not None and sight.uid != ours:
+        return Absent()
+    return sight
+
+
 def is_settled(job: Job) -> bool:
     """True once the outcome is decided."""
     return job.outcome is not None
@@ -164,6 +195,7 @@ def abandoned(row: Resource) -> bool:
 
 
 __all__ = [
-    "Context", "Decision", "Effect", "Look", "LookKind", "SendCreate", "SendDelete", "SendDeleteRemains",
-    "Tombstone", "Turn", "abandoned", "current", "is_at_rest", "is_settled", "may_have_worker", "moved", "waits_for_predecessor",
+    "Context", "Decision", "Effect", "KeepLogs", "Look", "LookKind", "SendCreate", "SendDelete", "SendDeleteRemains",
+    "Tombstone", "Turn", "abandoned", "current", "is_at_rest", "is_set", "is_settled", "may_have_worker", "moved", "sight_of",
+    "waits_for_predecessor",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from runtender.decide.decision import Context
+from runtender.decide.decision import Context, is_set, sight_of
 from runtender.model import Job, Marker, MarkerStatus, Outcome, Reason, Resource, SubmitKind, Writer
 from runtender.observed import Absent, LiveState, MarkerPair, Present, Seen, Sight
 
@@ -22,6 +22,7 @@ OUTCOME_BY_REASON: Mapping[Reason, Outcome] = {
     Reason.CAPACITY_TIMEOUT: Outcome.NO_CAPACITY,
     Reason.CAPACITY_EXHAUSTED: Outcome.NO_CAPACITY,
     Reason.QUOTA_BLOCKED: Outcome.NO_CAPACITY,
+    Reason.UNSCHEDULABLE: Outcome.NO_CAPACITY,
 }
 
 
@@ -87,7 +88,9 @@ def _overdue(job: Job, pair: MarkerPair, now: datetime) -> Ending | None:
 
 
 def _console_unread(job: Job, row: Resource, seen: Seen, ctx: Context) -> bool:
-    """A console that cannot be read is no proof of silence, but it cannot keep a job for ever either."""
+    """A console that cannot be read is no proof of silence, but it cannot keep a job for ever either. Pods have none."""
+    if is_set(row):
+        return False
     boot = job.deadlines.boot or ctx.now
     return row.nonce not in seen.serials and ctx.now < boot + ctx.timing.fence_margin
 
@@ -99,7 +102,7 @@ def _has_delivered(row: Resource, seen: Seen) -> bool:
 
 def stalled(job: Job, row: Resource, seen: Seen, ctx: Context) -> Ending | None:
     """No new cell for the grace although the worker is there. An unread list or an unseen worker is no stall."""
-    grace, sight = ctx.timing.stall_grace, seen.sights.get(row.nonce)
+    grace, sight = ctx.timing.stall_grace, sight_of(row, seen)
     if seen.cells is None or job.started_at is None or not grace or job.plan.kind is not SubmitKind.FORECAST:
         return None
     if not isinstance(sight, Present) or sight.state is not LiveState.RUNNING:
@@ -133,7 +136,7 @@ def first_missed(row: Resource, sight: Sight, now: datetime) -> datetime | None:
 def stopped_early(row: Resource, pair: MarkerPair, sight: Sight, ctx: Context) -> bool:
     """True when a VM is stopping within a minute of its creation without a word: how a late stock-out looks."""
     spoke = pair.started is not None or (pair.terminal_stored and not is_disarmed(pair))
-    if spoke or not isinstance(sight, Present):
+    if spoke or not isinstance(sight, Present) or is_set(row):
         return False
     if sight.state not in {LiveState.ENDING, LiveState.ENDED}:
         return False
@@ -143,7 +146,7 @@ def stopped_early(row: Resource, pair: MarkerPair, sight: Sight, ctx: Context) -
 
 def _lost(job: Job, row: Resource, seen: Seen, ctx: Context) -> Ending | None:
     """A worker that is gone for good: settled by its last words, its summary, the platform's records, in that order."""
-    sight = seen.sights.get(row.nonce)
+    sight = sight_of(row, seen)
     if sight is None or not is_missing(row, sight, ctx):
         return None
     if seen.serials.get(row.nonce):
@@ -155,6 +158,8 @@ def _lost(job: Job, row: Resource, seen: Seen, ctx: Context) -> Ending | None:
             return Ending(
                 reason=Reason.SETTLED_BY_SUMMARY, detail="the worker vanished after its complete summary"
             )
+    if is_set(row):
+        return Ending(reason=Reason.JOB_DELETED, detail="its Job was deleted, and not by the plane")
     fate = seen.fates.get(row.nonce)
     if fate is None:
         return None
@@ -190,17 +195,15 @@ def given_up(pair: MarkerPair) -> bool:
     return is_disarmed(pair) and pair.started is None
 
 
-def started_deadline(started: Marker, job: Job) -> datetime:
-    """The run limit counts from the storage server's time of the started marker."""
-    return started.recorded_at + job.plan.run_limit
-
-
 def boot_deadline(job: Job, confirmed_at: datetime, ctx: Context) -> datetime:
-    """Drivers take longer: a GPU worker has at least `gpu_boot_minimum`."""
-    limit = ctx.timing.boot_limit
-    if job.plan.hardware == "gpu":
-        limit = max(limit, ctx.timing.gpu_boot_minimum)
-    return confirmed_at + limit
+    """The boot limit counts from when the machine is there."""
+    return confirmed_at + boot_limit(job, ctx)
+
+
+def boot_limit(job: Job, ctx: Context) -> timedelta:
+    """Return how long a worker may take to speak. Drivers take longer: one with a GPU has at least `gpu_boot_minimum`."""
+    limit: timedelta = ctx.timing.boot_limit
+    return max(limit, ctx.timing.gpu_boot_minimum) if job.plan.hardware == "gpu" else limit
 
 
 def _words(span: timedelta) -> str:

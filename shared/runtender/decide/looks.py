@@ -14,8 +14,10 @@ from runtender.decide.decision import (
     abandoned,
     current,
     is_at_rest,
+    is_set,
     is_settled,
     may_have_worker,
+    sight_of,
     waits_for_predecessor,
 )
 from runtender.decide.endings import (
@@ -26,9 +28,10 @@ from runtender.decide.endings import (
     stopped_early,
     summary_decides,
 )
+from runtender.decide.indexed import has_finished, workers_of
 from runtender.decide.walk import begins_pass
 from runtender.model import Job, Phase, Resource, ResourceState, SubmitKind
-from runtender.observed import MarkerPair, Present, Seen
+from runtender.observed import MarkerPair, Present, Seen, Sight, WorkersVerdict
 
 
 def wanted(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
@@ -50,7 +53,7 @@ def wanted(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
         return _teardown(job, row, seen, ctx)
     if row.state is ResourceState.INTENDED:
         return () if ctx.is_held(row) else _unseen(seen, Look(LookKind.SIGHT, row.nonce))
-    return _alive(job, row, pair, seen, ctx)
+    return (_alive_set if is_set(row) else _alive)(job, row, pair, seen, ctx)
 
 
 def _before_placing(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
@@ -78,13 +81,46 @@ def _alive(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) 
     return _close_look(job, row, pair, seen, ctx) if ctx.thorough else ()
 
 
+def _alive_set(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> tuple[Look, ...]:
+    """Looks for a Job that was created: its own status comes first, because it decides."""
+    if pair.started is not None and job.phase is Phase.PROVISIONING and not job.cancel_requested:
+        return ()
+    if row.nonce not in seen.sights:
+        return (Look(LookKind.SIGHT, row.nonce),)
+    forecast = job.plan.kind is SubmitKind.FORECAST
+    if has_finished(row, seen):
+        failed = workers_of(row, seen)
+        kinds = [LookKind.SUMMARY] if forecast else []
+        if failed is not None and failed.verdict is WorkersVerdict.FAILED:
+            kinds.append(LookKind.PODS)
+        return _unseen(seen, *(Look(kind, row.nonce) for kind in kinds))
+    sight = sight_of(row, seen)
+    gone = sight is not None and is_missing(row, sight, ctx)
+    if gone or is_overdue(job, pair, ctx.now):
+        return _unseen(seen, Look(LookKind.SUMMARY, row.nonce)) if forecast else ()
+    return () if job.cancel_requested else _close_look_at_set(job, row, seen, ctx)
+
+
+def _close_look_at_set(job: Job, row: Resource, seen: Seen, ctx: Context) -> tuple[Look, ...]:
+    """Ask why pods do not start, or whether the results get on."""
+    if not ctx.thorough or not isinstance(sight_of(row, seen), Present):
+        return ()
+    if job.phase is Phase.PROVISIONING:
+        return _unseen(seen, Look(LookKind.PODS, row.nonce))
+    if job.plan.kind is SubmitKind.FORECAST and seen.cells is None:
+        return (Look(LookKind.CELLS, row.nonce),)
+    stuck = stalled(job, row, seen, ctx) is not None
+    return _unseen(seen, Look(LookKind.SUMMARY, row.nonce)) if stuck else ()
+
+
 def _close_look(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> tuple[Look, ...]:
     """Ask of a confirmed placement whether it is there, and whether it gets on."""
     if row.nonce not in seen.sights:
         return (Look(LookKind.SIGHT, row.nonce),)
-    if is_missing(row, seen.sights[row.nonce], ctx):
-        return _unseen(seen, *_after_loss(job, row, seen))
-    if stopped_early(row, pair, seen.sights[row.nonce], ctx):
+    sight = sight_of(row, seen)
+    if sight is not None and is_missing(row, sight, ctx):
+        return _unseen(seen, *_after_loss(job, row, sight))
+    if sight is not None and stopped_early(row, pair, sight, ctx):
         return _unseen(seen, Look(LookKind.FATE, row.nonce))
     if job.phase is Phase.RUNNING and job.plan.kind is SubmitKind.FORECAST and seen.cells is None:
         return (Look(LookKind.CELLS, row.nonce),)
@@ -101,11 +137,11 @@ def _last_traces(job: Job, row: Resource) -> list[Look]:
     return [Look(kind, row.nonce) for kind in kinds]
 
 
-def _after_loss(job: Job, row: Resource, seen: Seen) -> list[Look]:
+def _after_loss(job: Job, row: Resource, sight: Sight) -> list[Look]:
     kinds = [LookKind.FATE]
     if job.plan.kind is SubmitKind.FORECAST:
         kinds.append(LookKind.SUMMARY)
-    if isinstance(seen.sights[row.nonce], Present):
+    if isinstance(sight, Present):
         kinds.append(LookKind.SERIAL)
     return [Look(kind, row.nonce) for kind in kinds]
 
@@ -135,4 +171,5 @@ _REGISTER = {
     LookKind.FATE: lambda seen: seen.fates,
     LookKind.SERIAL: lambda seen: seen.serials,
     LookKind.SUMMARY: lambda seen: seen.summaries,
+    LookKind.PODS: lambda seen: seen.pods,
 }

@@ -18,9 +18,11 @@ from runtender.decide.decision import (
     Tombstone,
     current,
     is_at_rest,
+    is_set,
     is_settled,
     may_have_worker,
     moved,
+    sight_of,
     waits_for_predecessor,
 )
 from runtender.decide.endings import (
@@ -29,9 +31,16 @@ from runtender.decide.endings import (
     first_missed,
     given_up,
     is_disarmed,
-    started_deadline,
     stopped_early,
     wish_to_end,
+)
+from runtender.decide.indexed import (
+    has_finished,
+    indexes_of,
+    settle_by_workers,
+    waits_in_vain,
+    with_boot_deadline,
+    workers_of,
 )
 from runtender.decide.settle import end, settle_by_marker
 from runtender.decide.teardown import tear_down
@@ -107,16 +116,28 @@ def _decide(job: Job, seen: Seen, ctx: Context) -> Decision:
         # Nothing is decided before the arbiter was read.
         return Decision(job=job)
     pair = pair or MarkerPair()
-    settled = settle_by_marker(job, row, pair, seen, ctx)
-    if settled is not None:
-        return Decision(job=settled)
-    if pair.terminal is not None and not is_disarmed(pair):
-        # Only its summary is missing: a valid terminal marker is the one way to end.
-        return Decision(job=job)
-    ending = wish_to_end(job, row, pair, seen, ctx)
+    arbitrated = _by_arbiter(job, row, pair, seen, ctx)
+    if arbitrated is not None:
+        return Decision(job=arbitrated)
+    ending = wish_to_end(job, row, pair, seen, ctx) or waits_in_vain(job, row, seen, ctx)
     if ending is not None:
         return end(job, row, pair, ending, ctx)
     return _by_state(job, row, pair, seen, ctx)
+
+
+def _by_arbiter(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Job | None:
+    """Settle by the terminal marker, or by a Job's own status; None where neither has spoken.
+
+    Where only a summary is missing the job stays as it is: it has ended, and in no other way.
+    """
+    settled = settle_by_marker(job, row, pair, seen, ctx)
+    if settled is not None:
+        return settled
+    if pair.terminal is not None and not is_disarmed(pair):
+        return job
+    if not is_set(row) or not has_finished(row, seen):
+        return None
+    return settle_by_workers(job, row, pair, seen, ctx) or job
 
 
 def _first_place(job: Job, seen: Seen, ctx: Context) -> Decision:
@@ -165,7 +186,7 @@ def _intended(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Contex
     if sight is None:
         return Decision(job=job)
     if isinstance(sight, Present):
-        return _found(job, row, pair, sight, ctx)
+        return _found(job, row, pair, sight, seen, ctx)
     if row.refused:
         gone = job.with_row(replace(row, state=ResourceState.GONE, token=None, until=None))
         return place(gone, ctx)
@@ -184,7 +205,7 @@ def _send_again(job: Job, row: Resource, ctx: Context) -> Decision:
     return Decision(job=job, effects=(SendCreate(row.nonce),))
 
 
-def _found(job: Job, row: Resource, pair: MarkerPair, sight: Present, ctx: Context) -> Decision:
+def _found(job: Job, row: Resource, pair: MarkerPair, sight: Present, seen: Seen, ctx: Context) -> Decision:
     if sight.nonce == row.nonce and ctx.owns(sight, job):
         if is_disarmed(pair):
             return Decision(job=refuse_placement(job, row, _UNANSWERED, ctx, definite=False))
@@ -199,8 +220,7 @@ def _found(job: Job, row: Resource, pair: MarkerPair, sight: Present, ctx: Conte
             created_at=sight.created_at or ctx.now,
             confirmed_at=ctx.now,
         )
-        deadlines = replace(job.deadlines, boot=boot_deadline(job, ctx.now, ctx))
-        return Decision(job=replace(job.with_row(adopted), deadlines=deadlines))
+        return Decision(job=_with_boot_deadline(job.with_row(adopted), adopted, seen, ctx))
     if ctx.owns(sight, job):
         # An older placement of this job holds the name: remove it, then try the same place again.
         if may_have_worker(row) and pair.terminal is None:
@@ -234,19 +254,19 @@ def _operating(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Conte
 
 def _confirmed(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Decision:
     row = replace(row, operation=None, confirmed_at=ctx.now)
-    deadlines = replace(job.deadlines, boot=boot_deadline(job, ctx.now, ctx))
-    return _watch(replace(job.with_row(row), deadlines=deadlines), row, pair, seen, ctx)
+    return _watch(_with_boot_deadline(job.with_row(row), row, seen, ctx), row, pair, seen, ctx)
+
+
+def _with_boot_deadline(job: Job, row: Resource, seen: Seen, ctx: Context) -> Job:
+    if is_set(row):
+        return with_boot_deadline(job, row, seen.pods.get(row.nonce), ctx)
+    return replace(job, deadlines=replace(job.deadlines, boot=boot_deadline(job, ctx.now, ctx)))
 
 
 def _watch(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Decision:
     """A confirmed placement: note its start, its cells, and whether it is still there."""
-    if pair.started is not None and job.phase is not Phase.RUNNING:
-        deadlines = replace(job.deadlines, run=started_deadline(pair.started, job))
-        started = pair.started.recorded_at
-        job = moved(job, ctx, "worker started", phase=Phase.RUNNING, started_at=started, deadlines=deadlines)
-    if seen.cells is not None:
-        job = replace(job, cells=seen.cells)
-    sight = seen.sights.get(row.nonce)
+    job = _progress(job, row, pair, seen, ctx)
+    sight = sight_of(row, seen)
     if sight is not None and stopped_early(row, pair, sight, ctx):
         fate = seen.fates.get(row.nonce)
         if fate is not None and fate.reason is None and not fate.deleted:
@@ -257,6 +277,23 @@ def _watch(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) 
         return Decision(job=job)
     uid = sight.uid if isinstance(sight, Present) else row.uid
     return Decision(job=job.with_row(replace(row, uid=uid, missing_since=first_missed(row, sight, ctx.now))))
+
+
+def _progress(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Job:
+    """Note how far the worker, or the many of them, have come."""
+    pods = seen.pods.get(row.nonce)
+    started = pair.started.recorded_at if pair.started else pods.started_at if pods else None
+    if started is not None and job.phase is not Phase.RUNNING:
+        deadlines = replace(job.deadlines, run=started + job.plan.run_limit)
+        job = moved(job, ctx, "worker started", phase=Phase.RUNNING, started_at=started, deadlines=deadlines)
+    if seen.cells is not None:
+        job = replace(job, cells=seen.cells)
+    if not is_set(row):
+        return job
+    workers = workers_of(row, seen)
+    if job.phase is Phase.PROVISIONING and (pods is not None or job.deadlines.boot is None):
+        job = with_boot_deadline(job, row, pods, ctx)
+    return job if workers is None else replace(job, indexes=indexes_of(workers))
 
 
 def record_create(job: Job, nonce: str, answer: CreateAnswer, ctx: Context) -> Job:

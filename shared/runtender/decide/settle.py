@@ -38,7 +38,9 @@ def settle_by_marker(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx:
     outcome, reason, detail = _verdict(job, marker, summary)
     cause = f"terminal marker {marker.status} by {marker.writer}"
     settled = settle(job, ctx, outcome=outcome, reason=reason, detail=detail, cause=cause)
-    return replace(settled, summary=summary or job.summary, phases=_phase_times(job, pair, marker))
+    started = pair.started.recorded_at if pair.started else None
+    times = phase_times(job, started, marker.recorded_at, execute_s=marker.execute_s)
+    return replace(settled, summary=summary or job.summary, phases=times)
 
 
 def end(job: Job, row: Resource | None, pair: MarkerPair, ending: Ending, ctx: Context) -> Decision:
@@ -84,7 +86,7 @@ def _verdict(job: Job, marker: Marker, summary: Summary | None) -> tuple[Outcome
         return _by_plane(marker, summary)
     match marker.status:
         case MarkerStatus.SUCCEEDED:
-            return _by_summary(summary, Reason.COMPLETED)
+            return by_summary(summary, Reason.COMPLETED)
         case MarkerStatus.INTERRUPTED:
             return _interrupted(job, marker)
         case MarkerStatus.FAILED | MarkerStatus.RUNNING:
@@ -95,12 +97,12 @@ def _verdict(job: Job, marker: Marker, summary: Summary | None) -> tuple[Outcome
 def _by_plane(marker: Marker, summary: Summary | None) -> tuple[Outcome, Reason, str]:
     reason = marker.reason or Reason.INTERNAL
     if reason is Reason.SETTLED_BY_SUMMARY and summary is not None:
-        outcome, _, detail = _by_summary(summary, reason)
+        outcome, _, detail = by_summary(summary, reason)
         return outcome, reason, detail or marker.detail
     return OUTCOME_BY_REASON.get(reason, Outcome.FAILED), reason, marker.detail
 
 
-def _by_summary(summary: Summary | None, reason: Reason) -> tuple[Outcome, Reason, str]:
+def by_summary(summary: Summary | None, reason: Reason) -> tuple[Outcome, Reason, str]:
     """Exit 0 says that the worker ended, its summary what it achieved (design 4; spec 13: status from cells)."""
     if summary is None or summary.n_error == 0:
         return Outcome.SUCCEEDED, reason, ""
@@ -126,18 +128,18 @@ def _interrupted(job: Job, marker: Marker) -> tuple[Outcome, Reason, str]:
     )
 
 
-def _phase_times(job: Job, pair: MarkerPair, marker: Marker) -> PhaseTimes:
+def phase_times(
+    job: Job, started: datetime | None, end: datetime, *, execute_s: float | None = None
+) -> PhaseTimes:
     """Seconds from acceptance to start, from start to end, and over all (spec gce.md 12, whose start is the launch).
 
     The search for capacity is part of provisioning, as its user waits for it. Moments come from the storage server's
-    clock, the guest's clock only measures its own span. A worker that never started has spent everything on it.
+    clock, the guest's clock only measures its own span (`execute_s`). A worker that never started has spent everything on it.
     """
-    end = marker.recorded_at
-    started = pair.started.recorded_at if pair.started else None
     total = _seconds(job.accepted_at, end)
     if started is None:
         return PhaseTimes(provision_s=total, execute_s=None, total_wall_s=total)
-    execute = marker.execute_s if marker.execute_s is not None else _seconds(started, end)
+    execute = execute_s if execute_s is not None else _seconds(started, end)
     return PhaseTimes(
         provision_s=_seconds(job.accepted_at, started), execute_s=round(execute, 1), total_wall_s=total
     )

@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from runtender.decide.decision import Context, Decision, Effect, SendDelete, SendDeleteRemains, moved
+from runtender.decide.decision import (
+    Context,
+    Decision,
+    Effect,
+    KeepLogs,
+    SendDelete,
+    SendDeleteRemains,
+    is_set,
+    moved,
+)
 from runtender.decide.wake import next_wake
-from runtender.model import Cleanup, CleanupState, Job, Phase, Resource, ResourceState
+from runtender.model import Cleanup, CleanupState, Job, Outcome, Phase, Resource, ResourceState
 from runtender.observed import Absent, DeleteAnswer, LiveState, Present, Seen, Sight
 
 # From the third refusal on somebody should look; until then it is ordinary noise.
@@ -55,7 +64,12 @@ def _remove(job: Job, row: Resource, sight: Present, ctx: Context) -> Decision:
     if sight.state is LiveState.ENDING:
         # It is going by itself, or by an earlier delete; what is left of it then is removed at the next look.
         return Decision(job=job)
-    return Decision(job=job, effects=() if _just_deleted(row, ctx) else (SendDelete(row.nonce),))
+    if _just_deleted(row, ctx):
+        return Decision(job=job)
+    # With a Job go its pods, and with them what they said: it is wanted wherever something went wrong.
+    keep = is_set(row) and row.delete_sent_at is None and job.outcome is not Outcome.SUCCEEDED
+    effects: tuple[Effect, ...] = (KeepLogs(row.nonce),) if keep else ()
+    return Decision(job=job, effects=(*effects, SendDelete(row.nonce)))
 
 
 def _just_deleted(row: Resource, ctx: Context) -> bool:

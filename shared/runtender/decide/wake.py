@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from runtender.decide.admission import waits_for_admission
-from runtender.decide.decision import Context, current
+from runtender.decide.decision import Context, current, is_set
 from runtender.model import Job, Phase, Resource, ResourceState, SubmitKind
 
 # Wakes are spread by up to a tenth of their span, so that a burst of jobs does not come due in one tick for ever.
@@ -53,6 +53,18 @@ def _watch_targets(job: Job, row: Resource, ctx: Context) -> list[datetime]:
         stall = max(job.started_at, job.cells.last_at or job.started_at) + ctx.timing.stall_grace
         targets.append(stall if stall > ctx.now else ctx.now + ctx.timing.tick)
     if row.state is ResourceState.INTENDED:
+        targets.append(ctx.now + ctx.timing.tick)
+    return [*targets, *_set_targets(job, ctx)] if is_set(row) else targets
+
+
+def _set_targets(job: Job, ctx: Context) -> list[datetime]:
+    """Many workers: why their pods do not start shows soon, and events that came in a row are followed by one look."""
+    targets = []
+    if job.phase is Phase.PROVISIONING:
+        targets.append(ctx.now + ctx.timing.pod_check)
+        if job.deadlines.capacity > ctx.now:
+            targets.append(job.deadlines.capacity)
+    if job.stirred_at is not None and ctx.now - job.stirred_at < ctx.timing.index_pause:
         targets.append(ctx.now + ctx.timing.tick)
     return targets
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from runtender.capacity.admission import broken_alone
 from runtender.decide import with_job
-from runtender.engine.clusters import read_clusters
+from runtender.engine.clusters import read_clusters, remember_clusters
 from runtender.engine.inputs import (
     check_panels,
     fetch_config,
@@ -162,6 +162,7 @@ class Acceptor:
             writes.append(run_update(_reopened(header, token), standing))
         if claim is not None:
             writes.append(claim)
+        writes += remember_clusters(self._plane, subject.families.values())
         return Acceptance(
             state="accepted",
             run_id=subject.run_id,

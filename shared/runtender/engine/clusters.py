@@ -9,19 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from runtender.engine.plane import Plane
 from runtender.errors import Rejected, Retryable
-from runtender.forecast.gke_run import GKE, ClusterName
 from runtender.model import JobPlan
 from runtender.observed import ClusterFacts
 from runtender.ports import ApiAnswer, ApiRequest, Increment
 from runtender.wire.documents import SCHEMA
 
+if TYPE_CHECKING:
+    # The planner, which ticks do not need.
+    from runtender.forecast.gke_run import ClusterName
+
+GKE = "gke"
 _FIELD = "cluster_name"
 # Nothing lives longer than a machine may (120 days); what is older has been swept.
 _REMEMBERED_FOR = timedelta(days=130)
 _MOST_CLUSTERS = 1000
+# A cluster that is being mended or upgraded still takes jobs.
+_AT_WORK = frozenset({"RUNNING", "RECONCILING", "DEGRADED"})
 
 
 def read_clusters(plane: Plane, wanted: Iterable[ClusterName]) -> dict[ClusterName, ClusterFacts]:
@@ -35,19 +42,20 @@ def read_clusters(plane: Plane, wanted: Iterable[ClusterName]) -> dict[ClusterNa
 
 def remember_clusters(plane: Plane, plans: Iterable[JobPlan]) -> list[Increment]:
     """Return the writes that make ticks look at the plans' clusters. They need no precondition and may be repeated."""
-    names = {
-        full_name(plane, plan.kubernetes.cluster_location, plan.kubernetes.cluster_name)
-        for plan in plans
-        if plan.kubernetes is not None and plan.kubernetes.cluster_location is not None
-    }
+    standing = [plan.kubernetes for plan in plans if plan.kubernetes is not None]
+    places = {(one.cluster_location, one.cluster_name) for one in standing if one.cluster_location}
     until = plane.clock.now() + _REMEMBERED_FOR
     return [
         Increment(
-            path=f"clusters/{name.replace('/', '_')}",
+            path=f"clusters/{location}_{name}",
             amounts={"jobs": 1},
-            fields={"schema": SCHEMA, "name": name, "expires_at": until},
+            fields={
+                "schema": SCHEMA,
+                "name": f"projects/{plane.settings.project}/locations/{location}/clusters/{name}",
+                "expires_at": until,
+            },
         )
-        for name in sorted(names)
+        for location, name in sorted(places)
     ]
 
 
@@ -55,11 +63,6 @@ def known_clusters(plane: Plane) -> tuple[str, ...]:
     """Return the full names of all clusters that may have Jobs of this plane."""
     found = plane.store.find("clusters", limit=_MOST_CLUSTERS)
     return tuple(str(snapshot.data["name"]) for snapshot in found)
-
-
-def full_name(plane: Plane, location: str, name: str) -> str:
-    """Return a cluster's full resource name."""
-    return f"projects/{plane.settings.project}/locations/{location}/clusters/{name}"
 
 
 def _read(plane: Plane, named: ClusterName) -> ClusterFacts:
@@ -71,11 +74,10 @@ def _read(plane: Plane, named: ClusterName) -> ClusterFacts:
     if facts is None:
         place = f"in {named.location}" if named.location else f"in project {project}"
         raise _fault(named, f"there is none {place}", "name a cluster that stands, or its location")
-    if facts.status not in {"RUNNING", "RECONCILING", "DEGRADED"} or not facts.has_endpoint:
+    if facts.status not in _AT_WORK or not facts.has_endpoint:
         raise _fault(named, f"is {facts.status}", "wait until it is RUNNING, or name another")
-    version = _send(plane, named, cluster.version_of(facts.full_name))
-    minor = cluster.minor_of(version.body) if version.ok else None
-    return replace(facts, server_minor=minor) if minor is not None else facts
+    minor = cluster.read_version(_send(plane, named, cluster.version_of(facts.full_name)))
+    return facts if minor is None else replace(facts, server_minor=minor)
 
 
 def _anywhere(plane: Plane, named: ClusterName) -> ClusterFacts | None:
@@ -85,15 +87,15 @@ def _anywhere(plane: Plane, named: ClusterName) -> ClusterFacts | None:
     if named.location is not None:
         return None
     answer = _send(plane, named, cluster.list_clusters(plane.settings.project))
-    listed = [cluster.read_cluster(body) for body in answer.body.get("clusters") or ()]
-    found = [facts for facts in listed if facts.name == named.name]
-    if len(found) > 1:
-        places = ", ".join(sorted(facts.location for facts in found))
-        raise _fault(named, f"stands in {places}", "say which with overrides.<family>.cluster_location")
-    if not found and answer.body.get("missingZones"):
-        zones = ", ".join(answer.body["missingZones"])
-        raise Retryable(f"cluster {named.name!r} was not found, but {zones} did not answer")
-    return found[0] if found else None
+    listed = cluster.read_clusters(answer)
+    if listed is None:
+        zones = ", ".join(answer.body.get("missingZones") or ())
+        raise Retryable(f"cluster {named.name!r} is looked for, but not all zones answered: {zones}")
+    chosen = cluster.choose_cluster(named.name, listed)
+    if isinstance(chosen, cluster.Ambiguity):
+        problem = f"stands in {', '.join(chosen.places)}"
+        raise _fault(named, problem, "say which with overrides.<family>.cluster_location")
+    return chosen
 
 
 def _send(plane: Plane, named: ClusterName, request: ApiRequest) -> ApiAnswer:

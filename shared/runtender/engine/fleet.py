@@ -1,4 +1,4 @@
-"""The fleet: all workers of this plane over the project, as one list call per tick shows them (design 7).
+"""The fleet: all workers of this plane, as one list per tick shows them, of the project or of a cluster (design 7).
 
 It finds workers that ended without a word, and orphans: machines that no job lists any more. An orphan is deleted only
 after two sightings at least the orphan grace apart, each from a complete list, and a strong read of both the machine and
@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from runtender.engine.plane import Plane
 from runtender.errors import Conflict
 from runtender.model import Job, Phase, Resource, ResourceState
-from runtender.observed import LiveState, Present
-from runtender.ports import Create, Runtime, Sighted
+from runtender.observed import LiveState, Present, WorkersVerdict
+from runtender.ports import ApiRequest, Create, Runtime, Sighted
 from runtender.wire.documents import SCHEMA, Unreadable, job_from_document
 
 _LOG = logging.getLogger("runtender.fleet")
@@ -27,39 +28,57 @@ _SIGHTING_EXPIRY = timedelta(days=30)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fleet:
-    """A runtime's workers. Absence proves something only where the list is `complete`."""
+    """A runtime's workers, of the project or of one cluster. Absence proves something only where the list is `complete`."""
 
     workers: tuple[Sighted, ...]
     complete: bool
 
 
-def read_fleet(plane: Plane, runtime: Runtime) -> Fleet:
+def read_fleets(plane: Plane, runtime: Runtime, clusters: Sequence[str]) -> list[Fleet]:
+    """Return a runtime's fleet, or one for each of these clusters: what one does not tell says nothing of the others."""
+    return [_read(plane, runtime, request) for request in runtime.fleets(plane.settings, clusters)]
+
+
+def _read(plane: Plane, runtime: Runtime, request: ApiRequest) -> Fleet:
     """List all pages; a page that cannot be read, or says itself that it is partial, makes the whole partial."""
-    api, request = plane.apis[runtime.name], runtime.fleet(plane.settings)
+    api, cluster = plane.apis[runtime.name], request.cluster
     workers: list[Sighted] = []
     complete = True
     for _ in range(_MOST_PAGES):
         page = runtime.fleet_page(api.send(request))
         if page is None:
             break
-        workers.extend(page.workers)
+        workers.extend(_placed(worker, cluster) for worker in page.workers)
         complete = complete and not page.partial
         if page.next_page is None:
             return Fleet(workers=tuple(workers), complete=complete)
-        request = replace(request, query={**request.query, "pageToken": page.next_page})
-    _LOG.warning("fleet list not read to its end", extra={"runtime": runtime.name, "workers": len(workers)})
+        request = replace(request, query={**request.query, runtime.page_key: page.next_page})
+    facts = {"runtime": runtime.name, "cluster": cluster, "workers": len(workers)}
+    _LOG.warning("fleet list not read to its end", extra=facts)
     return Fleet(workers=tuple(workers), complete=False)
+
+
+def _placed(worker: Sighted, cluster: str) -> Sighted:
+    """What a cluster lists is where the cluster is: `projects/p/locations/l/clusters/c`."""
+    return replace(worker, location=cluster.split("/")[3]) if cluster else worker
 
 
 def suspects(plane: Plane, fleet: Fleet) -> set[str]:
     """Return the open jobs whose worker is going or gone. A partial list can accuse; only a whole one could acquit."""
     found: set[str] = set()
     for worker in fleet.workers:
-        if worker.sight.state in {LiveState.ENDING, LiveState.ENDED}:
+        if _has_ended(worker.sight):
             job = _job_of(plane, worker)
             if job is not None and job.outcome is None:
                 found.add(job.job_key)
     return found
+
+
+def _has_ended(sight: Present) -> bool:
+    """True for a worker that is going or gone, and for a Job that has finished."""
+    workers = sight.workers
+    finished = workers is not None and workers.verdict is not WorkersVerdict.RUNNING
+    return finished or sight.state in {LiveState.ENDING, LiveState.ENDED}
 
 
 def sweep(plane: Plane, runtime: Runtime, fleet: Fleet) -> int:
@@ -87,7 +106,7 @@ def _sweep_one(plane: Plane, runtime: Runtime, worker: Sighted) -> bool:
         return False
     row, looked_at = _row_of(plane, runtime, worker), plane.clock.now()
     settings, api = plane.settings, plane.apis[runtime.name]
-    sight = runtime.looked(api.send(runtime.look(row, settings)))
+    sight = runtime.looked(api.send(runtime.look(job, row, settings)))
     again = _job_of(plane, worker)
     if not isinstance(sight, Present) or sight.uid != worker.sight.uid or sight.plane != settings.plane_id:
         return False
@@ -96,7 +115,7 @@ def _sweep_one(plane: Plane, runtime: Runtime, worker: Sighted) -> bool:
     if plane.clock.now() - looked_at > settings.timing.hold - settings.timing.create_margin:
         # The delete goes by name, and by now the name may be another machine's.
         return False
-    answer = runtime.deleted(api.send(runtime.delete(row, settings)))
+    answer = runtime.deleted(api.send(runtime.delete(again, row, settings)))
     _LOG.warning("orphan deleted", extra={**facts, "job_key": job.job_key, "accepted": answer.accepted})
     return True
 

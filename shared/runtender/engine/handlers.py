@@ -53,7 +53,7 @@ class Handlers:
         if where is None:
             _LOG.info("no marker", extra={"object": name[:200]})
             return
-        self._engine.step(where.job_key)
+        self._engine.notice(where)
 
     def on_tick(self, event: Event) -> None:
         """Look at every job that is due, and at what the fleet list shows."""

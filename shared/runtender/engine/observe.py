@@ -14,6 +14,8 @@ from typing import Any
 from runtender.capacity.demands import demands_of, meters_of
 from runtender.capacity.quota import Readings
 from runtender.decide import Context, Look, LookKind, wanted
+from runtender.decide.decision import is_set
+from runtender.engine.crowd import Crowd
 from runtender.engine.inputs import split_uri
 from runtender.engine.plane import Plane
 from runtender.engine.shortages import Shortages
@@ -42,6 +44,7 @@ class Observer:
     def __init__(self, plane: Plane) -> None:
         self._plane = plane
         self._shortages = Shortages(plane)
+        self._crowd = Crowd(plane)
         self._eyes: Mapping[LookKind, tuple[str, Callable[[Job, Resource], Any]]] = {
             LookKind.MARKERS: ("markers", self.markers),
             LookKind.OPERATION: ("operations", self._operation),
@@ -50,6 +53,7 @@ class Observer:
             LookKind.FATE: ("fates", self._fate),
             LookKind.SERIAL: ("serials", self._serial),
             LookKind.SUMMARY: ("summaries", self._summary),
+            LookKind.PODS: ("pods", self._pods),
         }
 
     def see(self, job: Job, ctx: Context) -> Seen:
@@ -90,6 +94,8 @@ class Observer:
 
     def markers(self, job: Job, row: Resource) -> MarkerPair:
         """Read what stands below the row's nonce: one listing, and the terminal object's body if there is one."""
+        if is_set(row):
+            return self._markers_of_many(job, row)
         page = self._plane.objects.list(
             job.plan.status_bucket, marker_prefix(job.job_key, row.nonce), limit=_MOST_PAGES
         )
@@ -98,6 +104,16 @@ class Observer:
         terminal = found.get(marker_object(job.job_key, row.nonce, 0, "terminal"))
         return MarkerPair(
             started=_started(started),
+            terminal=self._terminal(terminal),
+            terminal_stored=terminal is not None,
+        )
+
+    def _markers_of_many(self, job: Job, row: Resource) -> MarkerPair:
+        """Of many workers only the plane's own word on the whole job is a terminal marker, and the first start counts."""
+        name = marker_object(job.job_key, row.nonce, None, "terminal")
+        terminal = self._plane.objects.stat(job.plan.status_bucket, name)
+        return MarkerPair(
+            started=self._crowd.started(job, row),
             terminal=self._terminal(terminal),
             terminal_stored=terminal is not None,
         )
@@ -113,29 +129,31 @@ class Observer:
 
     def _operation(self, job: Job, row: Resource) -> Any:
         runtime = self._plane.runtimes[job.runtime]
-        answer = self._plane.apis[job.runtime].send(runtime.operation(row, self._plane.settings))
+        answer = self._plane.apis[job.runtime].send(runtime.operation(job, row, self._plane.settings))
         return _or_unseen(runtime.operated(answer))
 
     def _sight(self, job: Job, row: Resource) -> Any:
         runtime = self._plane.runtimes[job.runtime]
-        answer = self._plane.apis[job.runtime].send(runtime.look(row, self._plane.settings))
+        answer = self._plane.apis[job.runtime].send(runtime.look(job, row, self._plane.settings))
         return _or_unseen(runtime.looked(answer))
 
     def _remains(self, job: Job, row: Resource) -> Any:
         runtime, api = self._plane.runtimes[job.runtime], self._plane.apis[job.runtime]
         there = []
-        for remain in runtime.remains(row, self._plane.settings):
+        for remain in runtime.remains(job, row, self._plane.settings):
             answer = api.send(remain.look)
             if answer.ok:
-                there.append(remain.name)
+                there += [remain.name] if answer.body.get("items") or not remain.is_list else []
             elif answer.status != 404:
                 return _UNSEEN
         return tuple(there)
 
     def _fate(self, job: Job, row: Resource) -> Any:
         runtime, api = self._plane.runtimes[job.runtime], self._plane.apis[job.runtime]
-        request = runtime.fate(row, self._plane.settings)
+        request = runtime.fate(job, row, self._plane.settings)
         answers: list[ApiAnswer] = []
+        if request is None:
+            return _or_unseen(runtime.fated(row, answers))
         for _ in range(_MOST_PAGES):
             answers.append(api.send(request))
             token = answers[-1].body.get("nextPageToken")
@@ -146,7 +164,7 @@ class Observer:
 
     def _serial(self, job: Job, row: Resource) -> Any:
         runtime = self._plane.runtimes[job.runtime]
-        request = runtime.serial(row, self._plane.settings)
+        request = runtime.serial(job, row, self._plane.settings)
         if request is None:
             return None
         answer = self._plane.apis[job.runtime].send(request)
@@ -160,10 +178,15 @@ class Observer:
 
     def _summary(self, job: Job, row: Resource) -> Any:
         """Read rank 0's summary: the only rank of a single VM. One that is not this nonce's, or not whole, is none."""
+        if is_set(row):
+            return self._crowd.summary(job, row)
         bucket, prefix = split_uri(job.plan.cells_uri)
         name = f"{prefix}/{row.nonce}/{summary_object(0)}"
         body = self._plane.objects.read(bucket, name, limit=MAX_SUMMARY_BYTES + 1)
         return parse_summary(body, row.nonce) if body else None
+
+    def _pods(self, job: Job, row: Resource) -> Any:
+        return _or_unseen(self._crowd.pods(job, row))
 
     def _quota(self, job: Job) -> Mapping[str, Readings]:
         port, found = self._plane.quota, dict[str, Readings]()

@@ -22,7 +22,7 @@ from runtender.model import Deadlines, Job, JobPlan, KubernetesPlan, Resource, R
 from runtender.runtimes import gke_ray
 from runtender.runtimes.cluster import create_body
 from runtender.runtimes.gce_vm import GceVm
-from runtender.runtimes.gke_job import indexed_job
+from runtender.runtimes.gke_body import indexed_job
 from runtender.runtimes.kube import Bearing
 from runtender.settings import Settings
 

@@ -19,23 +19,28 @@ from runtender.decide import (
     Context,
     Decision,
     Effect,
+    KeepLogs,
     SendCreate,
     SendDelete,
     SendDeleteRemains,
+    Stir,
     Tombstone,
     decide,
     record_create,
     record_delete,
+    stirred_by,
 )
+from runtender.decide.decision import is_set
 from runtender.engine.admission import Admissions
 from runtender.engine.announce import announce, is_to_be_announced
 from runtender.engine.budget import Budget
+from runtender.engine.crowd import Crowd
 from runtender.engine.observe import Observer
 from runtender.engine.plane import Plane
 from runtender.engine.saving import Header, Loaded, Saver
 from runtender.engine.shortages import Shortages
 from runtender.errors import Conflict, RuntenderError
-from runtender.ids import gce_status_object, marker_object
+from runtender.ids import MarkerName, gce_status_object, marker_object
 from runtender.logs import about
 from runtender.model import Admission, Job, Phase, Resource
 from runtender.observed import MarkerPair, Seen
@@ -47,6 +52,7 @@ _LOG = logging.getLogger("runtender.engine")
 _MOST_ROUNDS = 24
 _POLL_S = (1.0, 2.0, 4.0, 5.0)
 _STEPS_AT_ONCE = 8
+_MOST_CLAIMS = 3
 
 Spread = Callable[[Callable[[str], bool], Sequence[str]], Iterable[bool]]
 """Carries out one step per key and returns their results."""
@@ -90,6 +96,33 @@ class Engine:
             if job.admission is not loaded.job.admission and job.admission is not Admission.LIVE:
                 self.admit(wait)
             return job
+
+    def notice(self, where: MarkerName) -> Job | None:
+        """Look at the job below whose nonce a marker was written, if what it tells can change anything.
+
+        One event of many at about the same time looks for all of them; the others cost a read.
+        """
+        saver = Saver(self._plane)
+        pause = self._plane.settings.timing.index_pause
+        for _ in range(_MOST_CLAIMS):
+            loaded = saver.load(where.job_key)
+            if loaded is None:
+                break
+            now = self._plane.clock.now()
+            stir = stirred_by(loaded.job, where, now, pause)
+            if stir is Stir.NOTHING:
+                return loaded.job
+            if stir is Stir.LOOK:
+                break
+            soon = now + self._plane.settings.timing.tick
+            claimed = replace(loaded.job, stirred_at=now, wake_at=min(loaded.job.wake_at or soon, soon))
+            try:
+                saver.save(loaded, claimed)
+            except Conflict:
+                # Somebody else has moved the job, or taken the turn.
+                continue
+            break
+        return self.step(where.job_key)
 
     def admit(self, wait: timedelta = timedelta()) -> None:
         """Let in whom the plane's limits have room for, and step them."""
@@ -224,7 +257,8 @@ class _Step:
         self, job: Job, row: Resource, tombstone: Tombstone, pair: MarkerPair | None
     ) -> MarkerPair:
         now = self._plane.clock.now()
-        name = marker_object(job.job_key, row.nonce, 0, "terminal")
+        # Where there are many workers none of their markers ends the job: the plane speaks for the whole of it.
+        name = marker_object(job.job_key, row.nonce, None if is_set(row) else 0, "terminal")
         body = tombstone.words or plane_marker(
             job, row, reason=tombstone.reason, detail=tombstone.detail, now=now
         )
@@ -280,6 +314,8 @@ class _Step:
                 self._delete(row, seen_at)
             case SendDeleteRemains():
                 self._delete_remains(row)
+            case KeepLogs():
+                Crowd(self._plane).keep_logs(self._loaded.job, row)
 
     def _create(self, row: Resource) -> None:
         """Send a create, but only while it is surely ours to send: the API cannot fence it for us."""
@@ -308,7 +344,7 @@ class _Step:
             return
         job = self._loaded.job
         runtime = self._plane.runtimes[job.runtime]
-        answer = self._plane.apis[job.runtime].send(runtime.delete(row, self._plane.settings))
+        answer = self._plane.apis[job.runtime].send(runtime.delete(job, row, self._plane.settings))
         read, ctx = runtime.deleted(answer), self._context()
         change = partial(record_delete, nonce=row.nonce, answer=read, ctx=ctx)
         self._loaded = self._saver.record(self._loaded, change)
@@ -316,7 +352,7 @@ class _Step:
     def _delete_remains(self, row: Resource) -> None:
         job = self._loaded.job
         runtime = self._plane.runtimes[job.runtime]
-        for remain in runtime.remains(row, self._plane.settings):
+        for remain in runtime.remains(job, row, self._plane.settings):
             answer = self._plane.apis[job.runtime].send(remain.delete)
             read, ctx = runtime.deleted(answer), self._context()
             change = partial(record_delete, nonce=row.nonce, answer=read, ctx=ctx)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from runtender.engine.fleet import read_fleet, suspects, sweep
+from runtender.engine.clusters import GKE, known_clusters
+from runtender.engine.fleet import read_fleets, suspects, sweep
 from runtender.engine.plane import Plane
 from runtender.engine.step import Engine
 
@@ -32,12 +33,16 @@ class Watchdog:
         return len(looked)
 
     def _read_fleets(self, looked: set[str]) -> None:
-        for runtime in self._plane.runtimes.values():
-            fleet = read_fleet(self._plane, runtime)
-            sweep(self._plane, runtime, fleet)
-            accused = suspects(self._plane, fleet) - looked
-            looked |= accused
-            self._engine.step_all(sorted(accused), thorough=True)
+        clusters = known_clusters(self._plane)
+        for name in self._plane.runtimes:
+            if name == GKE and not clusters:
+                continue
+            runtime = self._plane.runtimes[name]
+            for fleet in read_fleets(self._plane, runtime, clusters):
+                sweep(self._plane, runtime, fleet)
+                accused = suspects(self._plane, fleet) - looked
+                looked |= accused
+                self._engine.step_all(sorted(accused), thorough=True)
 
     def _step_due(self, looked: set[str]) -> None:
         clock, timing = self._plane.clock, self._plane.settings.timing

@@ -136,6 +136,16 @@ class Cells:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Indexes:
+    """How far the workers of an Indexed Job are, by its own status. Indexes as Kubernetes writes them: `0,2-5`."""
+
+    completions: int = 0
+    active: int = 0
+    completed: str = ""
+    failed: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Summary:
     """The worker's own count of its results, over all ranks."""
 
@@ -174,7 +184,8 @@ class Job:
     """The unit of work: one family slice of a run, one attempt.
 
     `admission` is null where there are no limits. `queue_at` is the job's place among those who wait for them, `admitted_at`
-    when it was let in.
+    when it was let in. `indexes` is the progress of many workers; `stirred_at` is when an event of one of them last was taken
+    as a reason to look at all.
     """
 
     job_key: str
@@ -201,6 +212,8 @@ class Job:
     ended_at: datetime | None = None
     wake_at: datetime | None
     cells: Cells = Cells()
+    indexes: Indexes | None = None
+    stirred_at: datetime | None = None
     summary: Summary | None = None
     phases: PhaseTimes = PhaseTimes()
     retry: Json = field(default_factory=dict)

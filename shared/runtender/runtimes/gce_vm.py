@@ -60,10 +60,11 @@ _CONSOLE_PORT = "1"
 
 
 class GceVm:
-    """Compute Engine VMs as a `Runtime` (see `ports.Runtime` for each method)."""
+    """Compute Engine VMs as a `Runtime` (see `ports.Runtime` for each method). A row says all that there is to say of a VM."""
 
     name = RUNTIME
     kind = ResourceKind.VM
+    page_key = "pageToken"
 
     def create(self, job: Job, row: Resource, settings: Settings) -> ApiRequest:
         job = replace(job, plan=job.plan.at(job.placement_of(row)))
@@ -97,7 +98,7 @@ class GceVm:
             "probe_handle": probe_handle(plan, placement, settings.project),
         }
 
-    def operation(self, row: Resource, settings: Settings) -> ApiRequest:
+    def operation(self, job: Job, row: Resource, settings: Settings) -> ApiRequest:
         return ApiRequest(
             method_id="compute.zoneOperations.get",
             verb="GET",
@@ -117,7 +118,7 @@ class GceVm:
             refusal=classify_operation(answer.body) if failed else None,
         )
 
-    def look(self, row: Resource, settings: Settings) -> ApiRequest:
+    def look(self, job: Job, row: Resource, settings: Settings) -> ApiRequest:
         return ApiRequest(
             method_id="compute.instances.get",
             verb="GET",
@@ -130,7 +131,7 @@ class GceVm:
             return Absent()
         return read_sight(answer.body) if answer.ok else None
 
-    def delete(self, row: Resource, settings: Settings) -> ApiRequest:
+    def delete(self, job: Job, row: Resource, settings: Settings) -> ApiRequest:
         return ApiRequest(method_id="compute.instances.delete", verb="DELETE", path=_instance(row, settings))
 
     def deleted(self, answer: ApiAnswer) -> DeleteAnswer:
@@ -140,7 +141,7 @@ class GceVm:
             return DeleteAnswer(gone=True)
         return DeleteAnswer(detail=f"HTTP {answer.status}: {classify_http(answer).message}")
 
-    def remains(self, row: Resource, settings: Settings) -> tuple[Remain, ...]:
+    def remains(self, job: Job, row: Resource, settings: Settings) -> tuple[Remain, ...]:
         disk = disk_name(row.name, row.nonce)
         path = _zonal(row, settings, f"disks/{disk}")
         return (
@@ -154,7 +155,7 @@ class GceVm:
             ),
         )
 
-    def fate(self, row: Resource, settings: Settings) -> ApiRequest:
+    def fate(self, job: Job, row: Resource, settings: Settings) -> ApiRequest:
         return ApiRequest(
             method_id="compute.zoneOperations.list",
             verb="GET",
@@ -165,7 +166,7 @@ class GceVm:
     def fated(self, row: Resource, answers: Sequence[ApiAnswer]) -> Fate | None:
         return read_fate(row, [answer.body if answer.ok else None for answer in answers])
 
-    def serial(self, row: Resource, settings: Settings) -> ApiRequest:
+    def serial(self, job: Job, row: Resource, settings: Settings) -> ApiRequest:
         return ApiRequest(
             method_id="compute.instances.getSerialPortOutput",
             verb="GET",
@@ -176,14 +177,15 @@ class GceVm:
     def last_words(self, answer: ApiAnswer, row: Resource) -> bytes | None:
         return read_console(text(answer.body, "contents") or "", row.nonce) if answer.ok else None
 
-    def fleet(self, settings: Settings) -> ApiRequest:
+    def fleets(self, settings: Settings, clusters: Sequence[str]) -> tuple[ApiRequest, ...]:
         mine = f'labels.sf-plane="{settings.plane_id}" AND labels.sf-kind="{ResourceKind.VM}"'
-        return ApiRequest(
+        whole_project = ApiRequest(
             method_id="compute.instances.aggregatedList",
             verb="GET",
             path=f"/projects/{settings.project}/aggregated/instances",
             query={"filter": mine, "maxResults": _PAGE_SIZE, "fields": _FLEET_FIELDS},
         )
+        return (whole_project,)
 
     def fleet_page(self, answer: ApiAnswer) -> FleetPage | None:
         return read_fleet(answer.body) if answer.ok else None

@@ -26,8 +26,8 @@ def test_a_lost_terminal_event_is_repaired_by_the_fleet_list(world):
     assert world.job(receipt)["reason"] == "Preempted"
 
 
-def test_an_idle_tick_costs_one_read_and_one_list(world):
+def test_an_idle_tick_costs_two_reads_and_one_list(world):
     reads = world.store.reads
     assert Watchdog(world.plane, world.engine).tick() == 0
-    assert world.store.reads - reads == 1
+    assert world.store.reads - reads == 2, "who is due, and which clusters there are"
     assert world.compute.counts() == {"compute.instances.aggregatedList": 1}

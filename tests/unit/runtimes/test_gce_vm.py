@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import pytest
@@ -17,11 +17,13 @@ from runtender.local.compute.core import ComputeCore
 from runtender.local.http import HttpRequest
 from runtender.model import Job, Placement, Reason, Resource
 from runtender.observed import Absent, Accepted, DeleteAnswer, LiveState, Present
-from runtender.ports import ApiAnswer, ApiRequest, Runtime
+from runtender.ports import ApiAnswer, ApiRequest
 from runtender.runtimes.gce_vm import METHODS, GceVm
 from runtender.settings import Settings
 
-GCE: Runtime = GceVm()
+GCE = GceVm()
+# A row says all that a look at a VM needs.
+JOB = cast("Job", None)
 STANDARD_PARAMETERS = frozenset({"fields"})
 
 
@@ -31,19 +33,17 @@ def requests(
 ) -> list[ApiRequest]:
     """Every call that the runtime describes."""
     row = a_row(operation="operation-1", target_id="1234")
-    (disk,) = GCE.remains(row, settings)
-    serial = GCE.serial(row, settings)
-    assert serial is not None
+    (disk,) = GCE.remains(JOB, row, settings)
     return [
         GCE.create(a_job(), row, settings),
-        GCE.operation(row, settings),
-        GCE.look(row, settings),
-        GCE.delete(row, settings),
+        GCE.operation(JOB, row, settings),
+        GCE.look(JOB, row, settings),
+        GCE.delete(JOB, row, settings),
         disk.look,
         disk.delete,
-        GCE.fate(row, settings),
-        serial,
-        GCE.fleet(settings),
+        GCE.fate(JOB, row, settings),
+        GCE.serial(JOB, row, settings),
+        *GCE.fleets(settings, ()),
     ]
 
 
@@ -101,12 +101,12 @@ def test_the_startup_script_is_in_the_body(
 def test_a_vms_records_are_asked_for_by_its_id_where_it_is_known(
     a_row: Callable[..., Resource], settings: Settings, row: dict[str, Any], expected: str
 ) -> None:
-    assert GCE.fate(a_row(**row), settings).query["filter"] == expected
+    assert GCE.fate(JOB, a_row(**row), settings).query["filter"] == expected
 
 
 def test_the_row_covers_the_boot_disk(a_row: Callable[..., Resource], settings: Settings) -> None:
     row = a_row()
-    (disk,) = GCE.remains(row, settings)
+    (disk,) = GCE.remains(JOB, row, settings)
     assert (disk.kind, disk.name) == ("disk", disk_name(row.name, row.nonce))
     assert disk.delete.path == f"/projects/p/zones/us-central1-b/disks/{disk.name}"
 
@@ -150,10 +150,10 @@ def a_running_vm(
 
 def test_a_created_vm_is_seen_as_ours(region: Region, a_running_vm: Resource, settings: Settings) -> None:
     row = a_running_vm
-    operated = GCE.operated(region.send(GCE.operation(row, settings)))
+    operated = GCE.operated(region.send(GCE.operation(JOB, row, settings)))
     assert operated is not None
     assert (operated.done, operated.refusal, operated.target_id) == (True, None, row.target_id)
-    sight = GCE.looked(region.send(GCE.look(row, settings)))
+    sight = GCE.looked(region.send(GCE.look(JOB, row, settings)))
     assert isinstance(sight, Present)
     assert (sight.state, sight.nonce, sight.plane, sight.uid) == (
         LiveState.RUNNING,
@@ -161,7 +161,7 @@ def test_a_created_vm_is_seen_as_ours(region: Region, a_running_vm: Resource, se
         "main",
         row.target_id,
     )
-    page = GCE.fleet_page(region.send(GCE.fleet(settings)))
+    page = GCE.fleet_page(region.send(*GCE.fleets(settings, ())))
     assert page is not None
     assert [(worker.name, worker.location, worker.sight) for worker in page.workers] == [
         (row.name, row.location, sight)
@@ -172,7 +172,7 @@ def test_a_created_vm_is_seen_as_ours(region: Region, a_running_vm: Resource, se
 def test_another_planes_fleet_does_not_show_it(
     region: Region, a_running_vm: Resource, settings: Settings
 ) -> None:
-    page = GCE.fleet_page(region.send(GCE.fleet(replace(settings, plane_id="other"))))
+    page = GCE.fleet_page(region.send(*GCE.fleets(replace(settings, plane_id="other"), ())))
     assert page is not None
     assert page.workers == ()
 
@@ -181,14 +181,14 @@ def test_what_is_deleted_is_gone_with_its_disk(
     region: Region, a_running_vm: Resource, settings: Settings
 ) -> None:
     row = a_running_vm
-    (disk,) = GCE.remains(row, settings)
+    (disk,) = GCE.remains(JOB, row, settings)
     assert region.send(disk.look).ok
-    assert GCE.deleted(region.send(GCE.delete(row, settings))) == DeleteAnswer(accepted=True)
+    assert GCE.deleted(region.send(GCE.delete(JOB, row, settings))) == DeleteAnswer(accepted=True)
     region.later(600)
-    assert GCE.looked(region.send(GCE.look(row, settings))) == Absent()
+    assert GCE.looked(region.send(GCE.look(JOB, row, settings))) == Absent()
     assert region.send(disk.look).status == 404
-    assert GCE.deleted(region.send(GCE.delete(row, settings))) == DeleteAnswer(gone=True)
-    fate = GCE.fated(row, [region.send(GCE.fate(row, settings))])
+    assert GCE.deleted(region.send(GCE.delete(JOB, row, settings))) == DeleteAnswer(gone=True)
+    fate = GCE.fated(row, [region.send(GCE.fate(JOB, row, settings))])
     assert fate is not None
     assert (fate.reason, fate.deleted) == (None, True)
 
@@ -197,7 +197,7 @@ def test_a_preempted_vms_records_say_so(region: Region, a_running_vm: Resource, 
     row = a_running_vm
     assert region.core.preempt(row.location, row.name, region.now)
     region.later(600)
-    fate = GCE.fated(row, [region.send(GCE.fate(row, settings))])
+    fate = GCE.fated(row, [region.send(GCE.fate(JOB, row, settings))])
     assert fate is not None
     assert fate.reason is Reason.PREEMPTED
 
@@ -206,8 +206,8 @@ def test_a_vm_whose_time_is_up_is_deleted_by_the_platform(
     region: Region, a_running_vm: Resource, settings: Settings
 ) -> None:
     region.later(3 * 3600)
-    assert GCE.looked(region.send(GCE.look(a_running_vm, settings))) == Absent()
-    fate = GCE.fated(a_running_vm, [region.send(GCE.fate(a_running_vm, settings))])
+    assert GCE.looked(region.send(GCE.look(JOB, a_running_vm, settings))) == Absent()
+    fate = GCE.fated(a_running_vm, [region.send(GCE.fate(JOB, a_running_vm, settings))])
     assert fate is not None
     assert fate.reason is Reason.TTL_EXPIRED
 
@@ -220,6 +220,6 @@ def test_the_console_gives_the_last_words_back(
     region.core.print_serial(
         row.target_id, f"boot\nSF-MARKER {row.nonce} eyJleGl0X2NvZGUiOiAzfQ==\n".encode()
     )
-    serial = GCE.serial(row, settings)
+    serial = GCE.serial(JOB, row, settings)
     assert serial is not None
     assert GCE.last_words(region.send(serial), row) == b'{"exit_code": 3}'
