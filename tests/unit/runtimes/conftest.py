@@ -15,7 +15,8 @@ import pytest
 
 from runtender.forecast.canonical import run_id_of
 from runtender.forecast.config import parse_config
-from runtender.forecast.gke_run import plan_gke_run
+from runtender.forecast.gke_run import ClusterName
+from runtender.forecast.run import Places, plan_run
 from runtender.ids import gce_instance_id, job_key, key_digest, nonce, request_uuid
 from runtender.model import (
     Deadlines,
@@ -29,6 +30,7 @@ from runtender.model import (
     SubmitRequest,
     WalkPolicy,
 )
+from runtender.observed import ClusterFacts
 from runtender.runtimes.kube import Bearing
 from runtender.settings import Settings
 
@@ -190,6 +192,7 @@ def on_kubernetes() -> Callable[..., Bearing]:
         variables: Mapping[str, str] = MappingProxyType({}),
         overrides: Mapping[str, Any] = MappingProxyType({}),
         runtime: str = "gke",
+        facts: ClusterFacts | None = None,
         **compute: Any,
     ) -> Bearing:
         plane = Settings.from_env({**KUBERNETES_PLANE, **variables})
@@ -203,12 +206,62 @@ def on_kubernetes() -> Callable[..., Bearing]:
             }
         )
         request = SubmitRequest(request_id="r", published_at=NOW, overrides=overrides)
-        place = Placement(region="us-central1", zone="us-central1-b", subnetwork_uri=SUBNET)
-        plans = plan_gke_run(config, request, plane, placements=(place,), walk=WalkPolicy())
-        ((family, plan),) = plans.items()
+        zones = (Placement(region="us-central1", zone="us-central1-b", subnetwork_uri=SUBNET),)
+        places = Places(
+            zones=zones,
+            walk=WalkPolicy(),
+            cluster_zones=zones,
+            clusters={ClusterName(facts.name, None): facts} if facts else {},
+            only_served=False,
+        )
+        ((family, plan),) = plan_run(config, request, plane, places).items()
         key = job_key(run_id_of(config), family, 1)
-        job = replace(make_job(), job_key=key, key=key_digest(key), run_id=run_id_of(config), family=family)
-        row = make_row(kind=ResourceKind.JOB, name=plan.job.name, nonce=nonce(key, 0, 0), placement=0)
-        return Bearing(plan=plan, job=replace(job, runtime="gke", plan=plan.job), row=row, settings=plane)
+        job = replace(
+            make_job(),
+            job_key=key,
+            key=key_digest(key),
+            run_id=run_id_of(config),
+            family=family,
+            runtime="gke",
+            plan=plan,
+        )
+        row = make_row(
+            kind=ResourceKind.JOB,
+            name=plan.name,
+            location=plan.placements[0].location,
+            nonce=nonce(key, 0, 0),
+            placement=0,
+        )
+        return Bearing(job=job, row=row, settings=plane)
+
+    return build
+
+
+STANDING = ClusterFacts(
+    name="my-gke",
+    full_name="projects/p/locations/us-central1/clusters/my-gke",
+    location="us-central1",
+    status="RUNNING",
+    has_endpoint=True,
+    server_minor=34,
+    machine_types=("n2-standard-8",),
+)
+
+
+@pytest.fixture
+def a_cluster() -> Callable[..., ClusterFacts]:
+    """Return a builder of standing clusters as the GKE API shows them."""
+    return lambda **changes: replace(STANDING, **changes)
+
+
+@pytest.fixture
+def standing(
+    on_kubernetes: Callable[..., Bearing], a_cluster: Callable[..., ClusterFacts]
+) -> Callable[..., Bearing]:
+    """Return a builder of tries with two workers on a cluster that stands; `cluster` changes what was found of it."""
+
+    def build(cluster: Mapping[str, Any] = MappingProxyType({}), **asked: Any) -> Bearing:
+        asked = {"gke_cluster_name": "my-gke", "gke_namespace": "forecasting-ns", "workers": 2, **asked}
+        return on_kubernetes(facts=a_cluster(**cluster), **asked)
 
     return build

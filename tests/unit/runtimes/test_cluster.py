@@ -1,4 +1,4 @@
-"""A cluster made for one job: its body, and what answers and names say of it."""
+"""Clusters: the body of one made for a job, how one that stands is found, and what answers and names say of it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,25 @@ from pathlib import Path
 import pytest
 
 from runtender.model import ResourceKind
+from runtender.observed import ClusterFacts
+from runtender.ports import ApiAnswer
 from runtender.runtimes.cluster import (
+    Ambiguity,
     Endpoint,
     JobPlace,
+    choose_cluster,
     create_body,
     endpoint_of,
+    get_cluster,
     job_name,
+    list_clusters,
     log_blocks,
     parse_job_name,
+    read_cluster,
+    read_clusters,
+    read_version,
     region_of,
+    version_of,
 )
 
 ON_L4 = {"models": ("tide", "tsmixer"), "use_gpu": True, "gpu_type": "L4", "workers": 2}
@@ -56,8 +66,8 @@ def faults(value, schema, path="cluster"):
 def body_of(on_kubernetes):
     def build(**asked):
         bearing = on_kubernetes(**asked)
-        row = replace(bearing.row, kind=ResourceKind.CLUSTER, name=bearing.plan.cluster_name)
-        return create_body(bearing.plan, bearing.job, row, bearing.settings)["cluster"]
+        row = replace(bearing.row, kind=ResourceKind.CLUSTER, name=bearing.kubernetes.cluster_name)
+        return create_body(bearing.job, row, bearing.settings)["cluster"]
 
     return build
 
@@ -66,8 +76,7 @@ def body_of(on_kubernetes):
     "most", [pytest.param(2, id="acceptance-D10 (the plane's own): a pool that grows from none")]
 )
 def test_a_job_without_a_cluster_gets_one_of_its_own(on_kubernetes, body_of, most):
-    plan = on_kubernetes(**ON_L4).plan
-    assert plan.ephemeral_cluster
+    assert on_kubernetes(**ON_L4).kubernetes.ephemeral
     system, workers = body_of(**ON_L4)["nodePools"]
     assert workers["config"]["accelerators"][0]["acceleratorType"] == "nvidia-l4"
     assert (workers["initialNodeCount"], workers["autoscaling"]["maxNodeCount"]) == (0, most)
@@ -114,7 +123,7 @@ def test_the_body_is_what_the_api_describes(body_of, asked):
 
 
 def test_two_families_of_a_long_run_name_get_two_clusters(on_kubernetes):
-    names = {on_kubernetes(models=(model,)).plan.cluster_name for model in ("theta", "xgboost")}
+    names = {on_kubernetes(models=(model,)).kubernetes.cluster_name for model in ("theta", "xgboost")}
     assert len(names) == 2
 
 
@@ -180,15 +189,117 @@ INSIDE_ONLY = {**CLUSTER, "controlPlaneEndpointsConfig": {"dnsEndpointConfig": {
 @pytest.mark.parametrize(
     ("cluster", "endpoint"),
     [
-        pytest.param(CLUSTER, Endpoint(host="gke-1.example", ca_certificate=None), id="acceptance-D29 DNS"),
+        pytest.param(CLUSTER, Endpoint(host="gke-1.example", is_name=True), id="acceptance-D29 DNS"),
         pytest.param(
             INSIDE_ONLY, Endpoint(host="34.1.2.3", ca_certificate="Y2E="), id="acceptance-D29 address"
         ),
-        pytest.param(
-            {"endpoint": "34.1.2.3"}, Endpoint(host="34.1.2.3", ca_certificate=None), id="no authority"
-        ),
+        pytest.param({"endpoint": "34.1.2.3"}, Endpoint(host="34.1.2.3"), id="no authority"),
         pytest.param({}, None, id="not there yet"),
     ],
 )
 def test_a_cluster_is_reached_by_name_where_that_is_allowed(cluster, endpoint):
     assert endpoint_of(cluster) == endpoint
+
+
+def shown(location="us-central1", **changes):
+    """A cluster as the GKE API shows it."""
+    return {
+        "name": "my-gke",
+        "location": location,
+        "selfLink": f"https://container.googleapis.com/v1/projects/p/locations/{location}/clusters/my-gke",
+        "status": "RUNNING",
+        "currentMasterVersion": "1.33.5-gke.1080000",
+        "nodePools": [{"config": {"machineType": name}} for name in ("e2-standard-2", "n2-standard-8")],
+        **CLUSTER,
+        **changes,
+    }
+
+
+def test_a_cluster_is_read_as_far_as_a_plan_needs_it():
+    assert read_cluster(shown()) == ClusterFacts(
+        name="my-gke",
+        full_name="projects/p/locations/us-central1/clusters/my-gke",
+        location="us-central1",
+        status="RUNNING",
+        has_endpoint=True,
+        server_minor=33,
+        machine_types=("e2-standard-2", "n2-standard-8"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "facts"),
+    [
+        pytest.param({"autopilot": {"enabled": True}, "nodePools": []}, {"autopilot": True, "machine_types": ()},
+                     id="an Autopilot"),
+        pytest.param({"currentMasterVersion": "2.0"}, {"server_minor": 0}, id="a version of another kind"),
+        pytest.param({"currentMasterVersion": None}, {"server_minor": 0}, id="no version"),
+        pytest.param(
+            {"endpoint": "", "controlPlaneEndpointsConfig": {}}, {"has_endpoint": False}, id="no endpoint yet"
+        ),
+        pytest.param(
+            {"selfLink": "https://container.googleapis.com/v1/projects/p/zones/us-central1-a/clusters/my-gke",
+             "location": "us-central1-a"},
+            {"location": "us-central1-a", "full_name": "projects/p/locations/us-central1-a/clusters/my-gke"},
+            id="zonal",
+        ),
+        pytest.param({"nodePools": [{}, {"config": {"machineType": "n2-standard-8"}}] * 2},
+                     {"machine_types": ("n2-standard-8",)}, id="each machine type once"),
+    ],
+)  # fmt: skip
+def test_what_a_cluster_leaves_out_is_not_guessed(changes, facts):
+    assert read_cluster(shown(**changes)) == replace(read_cluster(shown()), **facts)
+
+
+def test_a_cluster_is_asked_for_where_it_is_said_to_be_and_else_in_the_whole_project():
+    look, all_of_them, version = (
+        get_cluster("p", "us-central1", "my-gke"),
+        list_clusters("p"),
+        version_of("projects/p/locations/us-central1/clusters/my-gke"),
+    )
+    assert (look.verb, look.path) == ("GET", "/projects/p/locations/us-central1/clusters/my-gke")
+    assert (all_of_them.verb, all_of_them.path) == ("GET", "/projects/p/locations/-/clusters")
+    assert (version.path, version.cluster) == ("/version", "projects/p/locations/us-central1/clusters/my-gke")
+
+
+def test_one_cluster_of_a_name_is_the_one_wherever_it_is():
+    listed = [read_cluster(shown("us-east1", name="other")), read_cluster(shown("us-east1-b"))]
+    assert choose_cluster("my-gke", listed) == listed[1]
+    assert choose_cluster("nobody", listed) is None
+
+
+def test_a_name_that_several_clusters_have_is_refused_with_their_places():
+    chosen = choose_cluster("my-gke", [read_cluster(shown("us-east1")), read_cluster(shown("europe-west1"))])
+    assert chosen == Ambiguity(name="my-gke", places=("europe-west1", "us-east1"))
+    assert str(chosen) == "there are 2 clusters 'my-gke': in europe-west1, us-east1"
+
+
+@pytest.mark.parametrize(
+    ("answer", "locations"),
+    [
+        pytest.param(ApiAnswer(status=200, body={"clusters": [shown()]}), ["us-central1"], id="one"),
+        pytest.param(ApiAnswer(status=200, body={}), [], id="none"),
+        pytest.param(
+            ApiAnswer(status=200, body={"clusters": [shown()], "missingZones": ["us-east1-b"]}),
+            None,
+            id="a place did not answer",
+        ),
+        pytest.param(ApiAnswer(status=503), None, id="not read"),
+    ],
+)
+def test_a_list_that_leaves_out_a_place_says_nothing(answer, locations):
+    found = read_clusters(answer)
+    assert (None if found is None else [cluster.location for cluster in found]) == locations
+
+
+@pytest.mark.parametrize(
+    ("answer", "minor"),
+    [
+        pytest.param(ApiAnswer(status=200, body={"major": "1", "minor": "33"}), 33, id="plain"),
+        pytest.param(ApiAnswer(status=200, body={"major": "1", "minor": "27+"}), 27, id="patched"),
+        pytest.param(ApiAnswer(status=200, body={}), None, id="not told"),
+        pytest.param(ApiAnswer(status=0, text="TimeoutError"), None, id="not read"),
+    ],
+)
+def test_a_server_tells_its_version(answer, minor):
+    assert read_version(answer) == minor

@@ -27,7 +27,7 @@ def bodies_of(bearing) -> dict[str, Any]:
 
 def env_of(body):
     (container,) = body["spec"]["template"]["spec"]["containers"]
-    return {each["name"]: each["value"] for each in container["env"]}
+    return {each["name"]: each.get("value") for each in container["env"]}
 
 
 @pytest.mark.parametrize("nodes", [pytest.param(1, id="acceptance-D7")])
