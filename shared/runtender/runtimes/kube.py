@@ -13,7 +13,7 @@ from runtender.forecast.sizing import thread_caps
 from runtender.model import Job, JobPlan, KubernetesPlan, Resource, ResourceKind, SubmitKind
 from runtender.runtimes.pod_shape import node_selector, resources, shared_memory_bytes, tolerations
 from runtender.settings import Settings
-from runtender.worker.source import bootstrap_source
+from runtender.worker.source import index_source
 
 Body = dict[str, Any]
 
@@ -118,11 +118,11 @@ def environment(bearing: Bearing, more: Mapping[str, str]) -> list[Body]:
 
 
 def worker_command(bearing: Bearing) -> tuple[list[str], list[str]]:
-    """Return command and arguments of a worker: a task its own, a forecast the bootstrap with the driver's."""
+    """Return command and arguments of a worker: a task its own, a forecast the bootstrap of an index with the driver's."""
     plan = bearing.plan
     if plan.kind is SubmitKind.TASK:
         return list(plan.command), list(plan.args)
-    return [PYTHON, "-c", bootstrap_source()], package_arguments(bearing)
+    return [PYTHON, "-c", index_source()], package_arguments(bearing)
 
 
 def package_arguments(bearing: Bearing) -> list[str]:

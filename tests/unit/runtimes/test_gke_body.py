@@ -11,6 +11,7 @@ import pytest
 from runtender.forecast.catalogue import GIB
 from runtender.model import SubmitKind
 from runtender.runtimes.gke_body import indexed_job
+from runtender.worker.source import index_source
 
 ON_GPU = {"models": ("tide", "tsmixer"), "use_gpu": True, "gpu_type": "L4"}
 AUTOPILOT = {"autopilot": True, "machine_types": ()}
@@ -228,6 +229,14 @@ def test_every_label_is_ours_where_a_users_has_the_same_name(standing):
     assert (labels["team"], labels["sf-nonce"]) == ("demand-planning", bearing.row.nonce)
     assert (labels["sf-plane"], labels["sf-kind"], labels["sf-key"]) == ("main", "job", bearing.job.key)
     assert body["spec"]["template"]["metadata"]["labels"] == labels
+
+
+def test_a_forecast_runs_the_bootstrap_that_tells_how_its_index_ended(standing):
+    bearing = standing()
+    worker = worker_of(bearing)
+    assert worker["command"] == ["/opt/venv/bin/python", "-c", index_source()]
+    assert worker["args"][:2] == ["--package-uri", bearing.plan.package_uri]
+    assert worker["args"][-len(bearing.plan.driver_args) :] == list(bearing.plan.driver_args)
 
 
 def test_a_task_runs_its_own_command(standing):
