@@ -23,10 +23,12 @@ TELLING = {
     "events-three-times-out-of-order",
     "functions-killed-after-the-insert",
     "functions-killed-before-the-delete",
+    "home-region-without-quota",
     "insert-times-out",
     "name-taken-by-a-stranger",
     "no-capacity",
     "preempted-mid-run",
+    "project-without-gpus",
     "quota-used-up",
 }
 Demo = Callable[..., "subprocess.CompletedProcess[str]"]

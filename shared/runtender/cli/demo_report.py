@@ -38,7 +38,9 @@ def unmet(document: Document) -> list[str]:
 
 def demo_parts(document: Document) -> Iterator[RenderableType]:
     """Show the demo's document (`local.demo.run_demo`) as tables; parts that it lacks are left out."""
-    for run in document["runs"]:
+    for number, run in enumerate(document["runs"]):
+        if number:
+            yield ""
         details = [job["detail"] for job in run["jobs"] if job.get("detail")]
         yield facts([("Run", run["run_id"]), ("Outcome", run["outcome"]), ("Detail", "; ".join(details))])
         yield from _jobs(run["jobs"])

@@ -6,6 +6,7 @@ statement. Every port is free to be any, so several clouds run side by side.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
@@ -26,9 +27,11 @@ from runtender.local.compute.timings import Timings
 from runtender.local.environment import (
     CODE_BUCKET,
     FLIGHTS_OBJECT,
+    PLACES_OBJECT,
     WAREHOUSE_BUCKET,
     Addresses,
     clean_environment,
+    places,
     plane_environment,
     plane_settings,
 )
@@ -69,7 +72,9 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
         self.folder = folder
         self.scenario = scenario
         project = project_of(backend, folder, os.environ)
-        self._plane = plane_settings(time_scale, scenario.plane, backend=backend.value, project=project)
+        self._plane = plane_settings(
+            time_scale, scenario.plane, regions=scenario.regions, backend=backend.value, project=project
+        )
         self.settings = Settings.from_env(self._plane)
         with ExitStack() as parts:
             self._open(parts, logs, backend)
@@ -122,6 +127,9 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
         self.objects.put(
             WAREHOUSE_BUCKET, FLIGHTS_OBJECT, FLIGHTS_PANEL.read_bytes(), content_type="application/gzip"
         )
+        if self.scenario.regions:
+            catalogue = places(self.settings.project, self.scenario.regions)
+            self.objects.put(CODE_BUCKET, PLACES_OBJECT, json.dumps(catalogue).encode())
 
     def _backend(self, name: BackendName, logs: Path) -> Backend:
         return open_backend(
@@ -203,6 +211,10 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
     def inserts(self) -> int:
         """Count the machines of the plane's whose insert was ever accepted."""
         return len({*self.compute_server.inserted()} - self._weather.strangers)
+
+    def insert_calls(self) -> tuple[str, ...]:
+        """Return the zones of all calls that were to make a machine, in order, however they were answered."""
+        return self._weather.insert_calls
 
     def strangers(self) -> int:
         """Count the machines of strangers that are there, and that nobody has touched."""

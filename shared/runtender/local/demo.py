@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -97,8 +97,8 @@ def run_demo(
             processes = parts.enter_context(ProcessWatch())
             with _open_cloud(folder, scenario, options, say) as cloud:
                 stopwatch.lap("start_s")
-                record = _run(cloud, stopwatch, say, follow, stage)
-                report, facts = _report(cloud, record), facts_of(cloud, record, exit_code)
+                records = _run_all(cloud, stopwatch, say, follow, stage)
+                report, facts = _report(cloud, records), facts_of(cloud, records[-1], exit_code)
             stopwatch.lap("stop_s")
             survivors = _survivors(processes, folder)
     finally:
@@ -128,10 +128,31 @@ def _open_cloud(folder: Path, scenario: Scenario, options: Options, say: Say) ->
     )
 
 
-def _run(cloud: LocalCloud, stopwatch: _Stopwatch, say: Say, follow: Follow, stage: Stage) -> Record:
+def _run_all(
+    cloud: LocalCloud, stopwatch: _Stopwatch, say: Say, follow: Follow, stage: Stage
+) -> Sequence[Record]:
+    """Play the scenario's runs one after the other; return what each left on record."""
+    plan = cloud.scenario.demo
+    code = {} if plan.workload is Workload.TASK else _code(cloud, say, stage)
+    records = [_run(cloud, code, 0, stopwatch, say, follow)]
+    for number, pause in enumerate(plan.again, start=1):
+        time.sleep(pause.total_seconds() / cloud.settings.time_scale)
+        stopwatch.lap("pause_s")
+        records.append(_run(cloud, code, number, stopwatch, say, follow))
+    return records
+
+
+def _run(
+    cloud: LocalCloud,
+    code: Mapping[str, str | None],
+    number: int,
+    stopwatch: _Stopwatch,
+    say: Say,
+    follow: Follow,
+) -> Record:
     """Submit the scenario's workload, stay with the run to its end and its cleanup, and return what it left on record."""
     plan = cloud.scenario.demo
-    run_id = submit(cloud, {} if plan.workload is Workload.TASK else _code(cloud, say, stage))
+    run_id = submit(cloud, code, number)
     say(f"submitted run {run_id} through topic {cloud.settings.submit_topic}")
     if plan.cancel_in is not None:
         cancel_in(cloud, run_id, plan.cancel_in)
@@ -168,22 +189,24 @@ def _read_record(store: Store, run_id: str) -> Record:
     return Record(run=run_from_document(header.data), jobs=tuple(sorted(jobs, key=lambda job: job.job_key)))
 
 
-def _report(cloud: LocalCloud, record: Record) -> dict[str, Any]:
-    outcome = record.run.outcome
+def _report(cloud: LocalCloud, records: Sequence[Record]) -> dict[str, Any]:
     return {
         "backend": cloud.settings.backend,
         "scenario": cloud.scenario.name,
-        "runs": [
-            {
-                "run_id": record.run.run_id,
-                "outcome": None if outcome is None else outcome.value,
-                "jobs": [job_results(job) for job in record.jobs],
-            }
-        ],
-        "forecast": merged_forecast(record.jobs),
+        "runs": [_run_results(record) for record in records],
+        "forecast": merged_forecast(records[-1].jobs),
         "events": cloud.events(),
         "calls": cloud.calls(),
         "leftovers": _leftovers(cloud),
+    }
+
+
+def _run_results(record: Record) -> dict[str, Any]:
+    outcome = record.run.outcome
+    return {
+        "run_id": record.run.run_id,
+        "outcome": None if outcome is None else outcome.value,
+        "jobs": [job_results(job) for job in record.jobs],
     }
 
 
@@ -207,7 +230,7 @@ def _survivors(processes: ProcessWatch, folder: Path) -> list[int]:
 
 @dataclass(kw_only=True, slots=True)
 class _Stopwatch:
-    """How long each stage took, in seconds of real time."""
+    """How long each stage took, over all runs, in seconds of real time."""
 
     laps: dict[str, float] = field(default_factory=dict)
     _since: float = field(default_factory=time.monotonic)
@@ -215,5 +238,5 @@ class _Stopwatch:
     def lap(self, name: str) -> None:
         """End a stage."""
         now = time.monotonic()
-        self.laps[name] = round(now - self._since, 1)
+        self.laps[name] = round(self.laps.get(name, 0.0) + now - self._since, 1)
         self._since = now

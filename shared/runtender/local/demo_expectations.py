@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from runtender.local.cloud import LocalCloud
 from runtender.local.demo_results import Record
-from runtender.model import Job, Outcome
+from runtender.local.scenario.rules import zones_text
+from runtender.model import Job, Outcome, Run
 
 ExitCode = Callable[[Outcome], int]
 """Returns the exit code of a command that waited for a run with this outcome."""
@@ -18,12 +20,13 @@ _MOST_LOGS = 1000
 _LOG_LIMIT = 6 * 1024 * 1024
 _LOG_NUMBER = re.compile(r"/0\.(\d+)\.log$")
 _SHOWN = 200
-# Texts of which the expectation says a part.
+# Texts of which the expectation says a part, and numbers of which it says the most.
 _TEXTS = frozenset({"detail", "log"})
+_AT_MOST = frozenset({"within"})
 
 
 def facts_of(cloud: LocalCloud, record: Record, exit_code: ExitCode) -> dict[str, Any]:
-    """Return how the demo's run ended, by the names that a scenario's `expect` has."""
+    """Return how the demo's last run ended, by the names that a scenario's `expect` has."""
     outcome, first = record.run.outcome, record.jobs[0]
     return {
         "outcome": None if outcome is None else outcome.value,
@@ -32,7 +35,9 @@ def facts_of(cloud: LocalCloud, record: Record, exit_code: ExitCode) -> dict[str
         "detail": first.detail,
         "log": _last_log(cloud, first),
         "runs": len(cloud.store.find("runs", limit=_MOST_RUNS)),
+        "within": _seconds(cloud, record.run),
         "inserts": cloud.inserts(),
+        "insert_calls": zones_text(cloud.insert_calls()),
         "refused_deletes": sum(job.cleanup.tries for job in record.jobs),
         "functions_started": cloud.functions.starts,
         "strangers": cloud.strangers(),
@@ -51,11 +56,22 @@ def findings(
 
 
 def _finding(name: str, wanted: str | int, found: Any) -> dict[str, Any]:
-    if name not in _TEXTS:
-        return {"what": name, "expected": wanted, "found": found, "met": wanted == found}
-    met = str(wanted) in found
-    shown = wanted if met else f"... {found[-_SHOWN:]}" if found else ""
-    return {"what": name, "expected": f"... {wanted} ...", "found": shown, "met": met}
+    if name in _AT_MOST:
+        met = found is not None and found <= wanted
+        shown = "never" if found is None else f"{found} s"
+        return {"what": name, "expected": f"at most {wanted} s", "found": shown, "met": met}
+    if name in _TEXTS:
+        met = str(wanted) in found
+        part = str(wanted) if met else f"... {found[-_SHOWN:]}" if found else ""
+        return {"what": name, "expected": f"... {wanted} ...", "found": part, "met": met}
+    return {"what": name, "expected": wanted, "found": found, "met": wanted == found}
+
+
+def _seconds(cloud: LocalCloud, run: Run) -> int | None:
+    """Return how long it took to the run's outcome, on the cloud's clock."""
+    if run.finished_at is None:
+        return None
+    return math.ceil((run.finished_at - run.created_at).total_seconds() * cloud.settings.time_scale)
 
 
 def _last_log(cloud: LocalCloud, job: Job) -> str:

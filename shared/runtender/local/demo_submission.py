@@ -27,18 +27,18 @@ _SAMPLE_MODELS = ("theta", "autoets")
 _SAMPLE_SERIES = 12
 
 
-def submit(cloud: LocalCloud, code: Mapping[str, str | None]) -> str:
+def submit(cloud: LocalCloud, code: Mapping[str, str | None], number: int = 0) -> str:
     """Publish the scenario's message, in all its copies at once, and return the run's id once the plane took it in.
 
-    `code` has what a forecast needs besides its config: `package_uri` and `entrypoint`. Raises `LocalCloudError` where
-    the plane does not answer, or does not accept.
+    `code` has what a forecast needs besides its config: `package_uri` and `entrypoint`. `number` counts the runs before
+    this one: each has a name of its own. Raises `LocalCloudError` where the plane does not answer, or does not accept.
     """
     plan = cloud.scenario.demo
     request_id = str(uuid.uuid4())
     message = {
         "request_id": request_id,
         "limits": dict(plan.limits),
-        **_subject(cloud.scenario.name, plan, code),
+        **_subject(f"{cloud.scenario.name}{_suffix(number)}", plan, code, number),
     }
     body = json.dumps(message).encode()
     with ThreadPoolExecutor(max_workers=plan.copies) as pool:
@@ -55,15 +55,20 @@ def cancel_in(cloud: LocalCloud, run_id: str, phase: Phase) -> None:
     threading.Thread(target=_cancel_when, args=(cloud, run_id, phase), daemon=True).start()
 
 
-def _subject(name: str, plan: DemoPlan, code: Mapping[str, str | None]) -> dict[str, Any]:
+def _subject(name: str, plan: DemoPlan, code: Mapping[str, str | None], number: int) -> dict[str, Any]:
     """Return what a message says of its workload."""
     if plan.workload is Workload.TASK:
-        return {"kind": "task", "config": {"name": name, "command": list(plan.command)}}
+        return {"kind": "task", "config": {"name": name, "command": list(plan.command), **plan.config}}
     config = json.loads(FLIGHTS_CONFIG.read_bytes())
+    config["run_name"] += _suffix(number)
     if plan.workload is Workload.SAMPLE:
         config["models"] = list(_SAMPLE_MODELS)
         config["data"]["series_limit"] = _SAMPLE_SERIES
     return {"config": {**config, **plan.config}, **{key: text for key, text in code.items() if text}}
+
+
+def _suffix(number: int) -> str:
+    return f"-{number + 1}" if number else ""
 
 
 def _answer(cloud: LocalCloud, request_id: str) -> Mapping[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from runtender.errors import Rejected
 from runtender.settings import FASTEST, SLOWEST
@@ -19,6 +20,9 @@ IMAGE = "us-docker.pkg.dev/local/runtender/worker:latest"
 
 FLIGHTS_OBJECT = "panels/flights.csv.gz"
 """Where the example panel lies in the warehouse bucket."""
+
+PLACES_OBJECT = "configs/compute_fallback.json"
+"""Where the catalogue of places lies in the code bucket, if the plane may use other regions than its own."""
 
 _PLANE: Mapping[str, str] = {
     "SF_REGION": REGION,
@@ -55,19 +59,29 @@ def plane_settings(
     time_scale: float,
     changes: Mapping[str, str] | None = None,
     *,
+    regions: Sequence[str] = (),
     backend: str = "embedded",
     project: str = PROJECT,
 ) -> dict[str, str]:
-    """Return the settings that do not depend on where anything listens, with a scenario's `changes`."""
+    """Return the settings that do not depend on where anything listens, with a scenario's `changes`.
+
+    `regions` are those that the plane may use beside its own; `places` is what its catalogue has to say then.
+    """
     return {
         **_PLANE,
+        **({"SF_COMPUTE_FALLBACK": f"gs://{CODE_BUCKET}/{PLACES_OBJECT}"} if regions else {}),
         "SF_BACKEND": backend,
         "SF_PROJECT_ID": project,
         "SF_COMPUTE_SA": f"worker@{project}.iam.gserviceaccount.com",
-        "SF_SUBNETWORK_URI": f"projects/{project}/regions/{REGION}/subnetworks/workers",
+        "SF_SUBNETWORK_URI": _subnetwork(project, REGION),
         "SF_TIME_SCALE": f"{time_scale:g}",
         **(changes or {}),
     }
+
+
+def places(project: str, regions: Sequence[str]) -> Mapping[str, Any]:
+    """Return a catalogue of the plane's own region and others, each with all its zones and a subnet of its own."""
+    return {"regions": {name: {"subnetwork_uri": _subnetwork(project, name)} for name in (REGION, *regions)}}
 
 
 def plane_environment(
@@ -83,6 +97,10 @@ def plane_environment(
         "SF_COMPUTE_ENDPOINT": f"{at.compute}/compute/v1",
         "STORAGE_EMULATOR_HOST": at.storage,
     }
+
+
+def _subnetwork(project: str, region: str) -> str:
+    return f"projects/{project}/regions/{region}/subnetworks/workers"
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:

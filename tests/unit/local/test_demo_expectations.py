@@ -14,6 +14,7 @@ FACTS: dict[str, Any] = {
     "detail": "the name 'x' belongs to somebody else",
     "log": "",
     "inserts": 1,
+    "within": 80,
 }
 NOTHING = {"instances": 0, "processes": 0}
 
@@ -31,10 +32,17 @@ def unmet(expect: dict[str, str | int], leftovers: dict[str, int] | None = None)
         pytest.param({"detail": "somebody else"}, [], id="words of the detail"),
         pytest.param({"detail": "nobody"}, ["detail"], id="other words"),
         pytest.param({"log": "hello"}, ["log"], id="no log"),
+        pytest.param({"within": 80}, [], id="just in time"),
+        pytest.param({"within": 79}, ["within"], id="too late"),
     ],
 )
 def test_what_did_not_come_as_expected_is_found(expect: dict[str, str | int], expected: list[str]) -> None:
     assert unmet(expect) == expected
+
+
+def test_a_run_that_never_ended_was_not_in_time() -> None:
+    (within, _) = findings({"within": 80}, {"within": None}, NOTHING)
+    assert (within["met"], within["expected"], within["found"]) == (False, "at most 80 s", "never")
 
 
 def test_that_nothing_is_left_is_always_expected() -> None:

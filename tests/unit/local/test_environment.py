@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from runtender.capacity.candidates import parse_catalogue, zonal_candidates
+from runtender.capacity.catalogue import catalogue_faults
 from runtender.errors import Rejected
 from runtender.local.environment import (
+    CODE_BUCKET,
+    PLACES_OBJECT,
     Addresses,
     checked_scale,
     clean_environment,
+    places,
     plane_environment,
     plane_settings,
 )
@@ -36,6 +43,25 @@ def test_a_cloud_may_have_another_backend_and_project() -> None:
     assert (settings.backend, settings.project) == ("google", "local-1")
     assert settings.compute_sa == "worker@local-1.iam.gserviceaccount.com"
     assert settings.subnetwork_uri.startswith("projects/local-1/regions/")
+
+
+def test_a_plane_with_other_regions_finds_a_catalogue_that_it_takes() -> None:
+    settings = Settings.from_env(plane_settings(1, regions=["us-east1"], project="local-1"))
+    assert settings.compute_fallback == f"gs://{CODE_BUCKET}/{PLACES_OBJECT}"
+    catalogue = places("local-1", ["us-east1"])
+    assert catalogue_faults(catalogue, json.dumps(catalogue)) == ()
+    found = zonal_candidates(settings.region, settings.subnetwork_uri, parse_catalogue(catalogue))
+    assert [place.zone for place in found if place.region == "us-east1"] == [
+        "us-east1-b",
+        "us-east1-c",
+        "us-east1-d",
+    ]
+    at_home = {place.subnetwork_uri for place in found if place.region == settings.region}
+    assert at_home == {settings.subnetwork_uri}
+
+
+def test_without_other_regions_the_plane_stays_at_home() -> None:
+    assert Settings.from_env(plane_settings(1)).compute_fallback == ""
 
 
 def test_a_client_is_told_where_every_service_is() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import yaml
 from runtender.errors import Rejected
 from runtender.local import objects
 from runtender.local.compute import routes
-from runtender.local.environment import plane_settings
+from runtender.local.compute.catalogue import Catalogue
+from runtender.local.environment import REGION, plane_settings
 from runtender.local.scenario.reading import Keys, Read, Reader, one_of, word_of
 from runtender.local.scenario.rules import (
     Answer,
@@ -33,6 +35,7 @@ from runtender.local.scenario.rules import (
     Turn,
     Where,
     Workload,
+    zones_text,
 )
 from runtender.local.topics import rest
 from runtender.model import Outcome, Phase, Reason
@@ -43,6 +46,7 @@ _METHODS = (*routes.METHODS, *objects.METHODS, *rest.METHODS)
 # The plane's settings that bear on how it takes trouble; the others name places, which are the local cloud's.
 _PLANE = (
     "SF_ALTERNATIVES",
+    "SF_API_BUDGET",
     "SF_BATCH_JOB_WAIT_S",
     "SF_BOOT_LIMIT_S",
     "SF_CREATE_GRACE_S",
@@ -115,7 +119,18 @@ _DEMO: Keys = {
     "copies": ("copies", Reader.whole),
     "cancel_in": ("cancel_in", word_of(Phase)),
     "limits": ("limits", _limits),
+    "again": ("again", Reader.durations),
 }
+
+
+def _zones(reader: Reader, path: str, value: object) -> str:
+    return zones_text(reader.texts(path, value))
+
+
+def _seconds(reader: Reader, path: str, value: object) -> int:
+    return reader.duration(path, value) // timedelta(seconds=1)
+
+
 _EXPECT: Keys = {
     "outcome": ("outcome", word_of(Outcome)),
     "reason": ("reason", word_of(Reason)),
@@ -123,7 +138,9 @@ _EXPECT: Keys = {
     "detail": ("detail", Reader.text),
     "log": ("log", Reader.text),
     "runs": ("runs", Reader.whole),
+    "within": ("within", _seconds),
     "inserts": ("inserts", Reader.whole),
+    "insert_calls": ("insert_calls", _zones),
     "refused_deletes": ("refused_deletes", Reader.whole),
     "functions_started": ("functions_started", Reader.whole),
     "strangers": ("strangers", Reader.whole),
@@ -211,6 +228,18 @@ def _plane(reader: Reader, path: str, value: object) -> Mapping[str, str]:
     return settings
 
 
+def _regions(reader: Reader, path: str, value: object) -> tuple[str, ...]:
+    """Read the regions beside the plane's own, each once."""
+    others = tuple(name for name in Catalogue().regions if name != REGION)
+    read = one_of(others)
+    names = reader.texts(path, value)
+    for index, name in enumerate(names):
+        read(reader, f"{path}[{index}]", name)
+        if name in names[:index]:
+            reader.fault(f"{path}[{index}]", f"{name!r} stands there twice", "write it once")
+    return names
+
+
 def _expect(reader: Reader, path: str, value: object) -> Mapping[str, str | int]:
     return reader.record(path, value, _EXPECT, required=("outcome", "exit_code")) or {}
 
@@ -229,6 +258,7 @@ _SECTIONS: Mapping[str, Read] = {
     "name": Reader.text,
     "description": Reader.text,
     "plane": _plane,
+    "regions": _regions,
     "stockouts": _each(_stockout),
     "quotas": _each(_quota),
     "calls": _each(_call),

@@ -5,7 +5,7 @@ A rule that leaves something out matches everything there; how each is written i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -213,7 +213,8 @@ class Workload(StrEnum):
 class DemoPlan:
     """What the demo does in a scenario: `copies` of one message at once; cancelled when its job is in `cancel_in`.
 
-    `limits` are the message's, in its own words. `command` is a task's; `config` replaces fields of a forecast's.
+    `limits` are the message's, in its own words. `command` is a task's; `config` replaces fields of the workload's. For each
+    span of `again` the same is submitted as a run of its own, so long after all of the run before it is gone.
     """
 
     workload: Workload = Workload.FORECAST
@@ -222,19 +223,21 @@ class DemoPlan:
     copies: int = 1
     cancel_in: Phase | None = None
     limits: Mapping[str, str] = field(default_factory=dict)
+    again: tuple[timedelta, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scenario:
     """One scenario. The default is fair weather.
 
-    `plane` has settings of the plane (SF_*) that differ from the local cloud's. `expect` says how the demo's run ends,
-    by the names of `demo_expectations.facts_of`.
+    `plane` has settings of the plane (SF_*) that differ from the local cloud's. `regions` are those that it may use beside
+    its own, in this order. `expect` says how the demo's last run ends, by the names of `demo_expectations.facts_of`.
     """
 
     name: str = "fair"
     description: str = ""
     plane: Mapping[str, str] = field(default_factory=dict)
+    regions: tuple[str, ...] = ()
     stockouts: tuple[Stockout, ...] = ()
     quotas: tuple[QuotaRule, ...] = ()
     calls: tuple[CallRule, ...] = ()
@@ -245,3 +248,8 @@ class Scenario:
     clock: tuple[ClockJump, ...] = ()
     demo: DemoPlan = DemoPlan()
     expect: Mapping[str, str | int] = field(default_factory=dict)
+
+
+def zones_text(zones: Sequence[str]) -> str:
+    """Say in which zones something happened, in order, as an expectation has it."""
+    return ", ".join(zones) or "none"

@@ -25,7 +25,7 @@ class Strangers:
 
     def meet(self, insert: HttpRequest) -> None:
         """Look at an insert before it is answered."""
-        project, zone, body = insert.segments[3], insert.segments[5], document_of(insert)
+        project, zone, body = insert.segments[3], zone_of(insert), document_of(insert)
         for index, rule in enumerate(self._rules):
             left = rule.first is None or self._made[index] < rule.first
             here = rule.where.matches(zone=zone, region=region_of(zone), labels=body.get("labels", {}))
@@ -37,6 +37,11 @@ class Strangers:
         if answer.status == 200:
             self._made[index] += 1
             self.ids |= {answer.json()["targetId"]}
+
+
+def zone_of(insert: HttpRequest) -> str:
+    """Return the zone in which an insert wants its machine."""
+    return insert.segments[5]
 
 
 def stranger_insert(project: str, zone: str, name: str, *, disk: str) -> HttpRequest:

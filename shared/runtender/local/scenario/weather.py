@@ -21,7 +21,7 @@ from runtender.local.scenario.clock import CloudClock, Timers
 from runtender.local.scenario.events import EventArrivals
 from runtender.local.scenario.lists import FLEET, FleetLists
 from runtender.local.scenario.rules import QuotaRule, Scenario
-from runtender.local.scenario.strangers import INSERT, Strangers
+from runtender.local.scenario.strangers import INSERT, Strangers, zone_of
 from runtender.local.scenario.strikes import Strikes
 from runtender.local.vm.runner import VmRunner
 from runtender.settings import Settings
@@ -52,6 +52,12 @@ class Weather(AbstractContextManager["Weather"]):
         )
         self._lists = FleetLists(scenario.lists, elapsed=elapsed, silence=self._silence, look=self._truth)
         self._strangers = Strangers(scenario.strangers, self._truth)
+        self._inserts: list[str] = []
+
+    @property
+    def insert_calls(self) -> tuple[str, ...]:
+        """The zones of all calls that were to make a machine, in the order in which they came, however they were answered."""
+        return tuple(self._inserts)
 
     @property
     def strangers(self) -> frozenset[str]:
@@ -72,6 +78,7 @@ class Weather(AbstractContextManager["Weather"]):
     def fault(self, method: str, request: HttpRequest) -> Fault | None:
         """Say what becomes of a call to any of the services."""
         if method == INSERT:
+            self._inserts.append(zone_of(request))
             self._strangers.meet(request)
         if method == UPLOAD:
             self._strikes.sent(target_of(method, request))

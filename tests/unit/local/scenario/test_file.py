@@ -38,6 +38,7 @@ TEXT = """
 name: everything
 description: All that a scenario can say.
 plane: {SF_STALL_GRACE_S: 300, SF_GUEST_SELF_DELETE: false}
+regions: [us-east1, us-west1]
 stockouts:
   - placement: 0
     until: 10m
@@ -76,17 +77,21 @@ demo:
   copies: 10
   cancel_in: RUNNING
   limits: {run: 5m, capacity_wait: 10m}
+  again: [0s, 10m]
 expect:
   outcome: FAILED
   reason: Preempted
   exit_code: 3
+  within: 2m
   inserts: 1
+  insert_calls: [us-central1-a, us-central1-b]
 """
 
 EVERYTHING = Scenario(
     name="everything",
     description="All that a scenario can say.",
     plane={"SF_STALL_GRACE_S": "300", "SF_GUEST_SELF_DELETE": "false"},
+    regions=("us-east1", "us-west1"),
     stockouts=(
         Stockout(
             placement=0, until=timedelta(minutes=10), shape=Shape.HTTP, zones_available=("us-central1-b",)
@@ -138,8 +143,16 @@ EVERYTHING = Scenario(
         copies=10,
         cancel_in=Phase.RUNNING,
         limits={"run": "5m", "capacity_wait": "10m"},
+        again=(timedelta(), timedelta(minutes=10)),
     ),
-    expect={"outcome": "FAILED", "reason": "Preempted", "exit_code": 3, "inserts": 1},
+    expect={
+        "outcome": "FAILED",
+        "reason": "Preempted",
+        "exit_code": 3,
+        "within": 120,
+        "inserts": 1,
+        "insert_calls": "us-central1-a, us-central1-b",
+    },
 )
 
 
@@ -151,6 +164,11 @@ def test_a_scenario_says_all_that_it_can_say(tmp_path: Path) -> None:
 
 def test_a_scenario_may_be_fair_weather() -> None:
     assert parse_scenario("name: fair") == Scenario()
+
+
+def test_that_no_call_is_sent_can_be_expected() -> None:
+    scenario = parse_scenario("expect: {outcome: NO_CAPACITY, exit_code: 5, insert_calls: []}")
+    assert scenario.expect["insert_calls"] == "none"
 
 
 def keys_of(text: str) -> set[str]:
@@ -218,6 +236,10 @@ BAD = {
     "an unknown phase": ("demo: {cancel_in: SLEEPING}", "demo.cancel_in: 'SLEEPING' is not known"),
     "an unknown setting": ("plane: {SF_PROJECT_ID: x}", "plane.SF_PROJECT_ID: is not known"),
     "a bad setting": ("plane: {SF_STALL_GRACE_S: soon}", "plane.SF_STALL_GRACE_S: 'soon' is not a whole"),
+    "an unknown region": ("regions: [us-moon1]", "regions[0]: 'us-moon1' is not known; use one of us-east1,"),
+    "the plane's own region": ("regions: [us-east1, us-central1]", "regions[1]: 'us-central1' is not known"),
+    "a region twice": ("regions: [us-east1, us-east1]", "regions[1]: 'us-east1' stands there twice"),
+    "a span that is none": ("demo: {again: [later]}", "demo.again[0]: 'later' is not a duration"),
     "an expectation of nothing": ("expect: {inserts: 1}", "expect.outcome: is missing"),
     "an unknown outcome": ("expect: {outcome: FINE, exit_code: 0}", "expect.outcome: 'FINE' is not known"),
 }  # fmt: skip
