@@ -114,7 +114,7 @@ def environment(bearing: Bearing, more: Mapping[str, str]) -> list[Body]:
     }
     own = {name: plan.env[name] for name in sorted(plan.env) if name not in {*told, _POD_UID}}
     pod_uid: Body = {"name": _POD_UID, "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}
-    return [*({"name": name, "value": value} for name, value in (told | own).items()), pod_uid]
+    return [*({"name": name, "value": _verbatim(value)} for name, value in (told | own).items()), pod_uid]
 
 
 def worker_command(bearing: Bearing) -> tuple[list[str], list[str]]:
@@ -145,7 +145,8 @@ def container(
         "volumeMounts": [{"name": "dshm", "mountPath": "/dev/shm"}],  # noqa: S108 - where libraries look for it
     }
     # Empty is not the image's own: it would replace the entry point by nothing.
-    return body | {key: list(value) for key, value in (("command", command), ("args", args)) if value}
+    words = (("command", command), ("args", args))
+    return body | {key: [_verbatim(word) for word in value] for key, value in words if value}
 
 
 def pod_template(bearing: Bearing, one: Body, kind: ResourceKind, role: str = "") -> Body:
@@ -192,6 +193,11 @@ def pod_spec(bearing: Bearing, one: Body) -> Body:
 def whole_seconds(span: timedelta) -> int:
     """Return a span in the whole seconds that Kubernetes counts in."""
     return max(1, math.ceil(span.total_seconds()))
+
+
+def _verbatim(text: str) -> str:
+    """Return a word that Kubernetes hands on as `text`: it takes `$(NAME)` for a variable, and `$$` for `$`."""
+    return text.replace("$", "$$")
 
 
 def _deployment(settings: Settings) -> Mapping[str, str]:

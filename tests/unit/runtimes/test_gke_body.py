@@ -244,6 +244,18 @@ def test_a_task_runs_its_own_command(standing):
     assert (worker_of(task)["command"], worker_of(task)["args"]) == (["echo"], ["hello"])
 
 
+def test_what_a_shell_would_expand_is_not_expanded_by_kubernetes(standing):
+    task = with_plan(
+        standing(),
+        kind=SubmitKind.TASK,
+        command=("bash", "-c"),
+        args=("echo $(SF_NONCE) $$",),
+        env={"A": "$(B)"},
+    )
+    assert worker_of(task)["args"] == ["echo $$(SF_NONCE) $$$$"]
+    assert env_of(task)["A"] == "$$(B)"
+
+
 @pytest.mark.parametrize(
     ("machine", "requests"),
     [
