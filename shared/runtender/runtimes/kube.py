@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -33,6 +34,8 @@ SECURITY: Mapping[str, Any] = {
 # A Spot node leaves its pods 15 s; longer graces are cut.
 _SPOT_GRACE_S = 15
 _POD_UID = "SF_POD_UID"
+# A dollar that Kubernetes would take for the beginning of something.
+_EXPANDED = re.compile(r"\$(?=[$(])")
 _KEPT_IN_PLACE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
@@ -197,7 +200,7 @@ def whole_seconds(span: timedelta) -> int:
 
 def _verbatim(text: str) -> str:
     """Return a word that Kubernetes hands on as `text`: it takes `$(NAME)` for a variable, and `$$` for `$`."""
-    return text.replace("$", "$$")
+    return _EXPANDED.sub("$$", text)
 
 
 def _deployment(settings: Settings) -> Mapping[str, str]:

@@ -249,10 +249,10 @@ def test_what_a_shell_would_expand_is_not_expanded_by_kubernetes(standing):
         standing(),
         kind=SubmitKind.TASK,
         command=("bash", "-c"),
-        args=("echo $(SF_NONCE) $$",),
+        args=("echo $HOME $(SF_NONCE) $$",),
         env={"A": "$(B)"},
     )
-    assert worker_of(task)["args"] == ["echo $$(SF_NONCE) $$$$"]
+    assert worker_of(task)["args"] == ["echo $HOME $$(SF_NONCE) $$$"]
     assert env_of(task)["A"] == "$$(B)"
 
 
