@@ -1,7 +1,7 @@
 """Be one worker of an Indexed Job: run a command, and tell with markers that it runs and how it ended.
 
 A pod runs this text, with the call of `main` that `source` puts behind it, as `python -c <text> ARGUMENTS`. It stands
-alone: it needs the standard library and the image's storage client. Where the environment names no try to speak for
+alone: it needs nothing but the standard library. Where the environment names no try to speak for
 (SF_VM_RUNTIME=gke, SF_JOB_KEY, SF_NONCE, SF_STATUS_BUCKET), it becomes the command and nothing else.
 
 Kubernetes' own status of the Job decides how the Job ended; markers wake the plane, and say it once the Job is gone. They
@@ -26,16 +26,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from runtender.worker.json_api import Objects, StorageSilent
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import FrameType
 
 NO_STORAGE = 3
 INTERRUPTED = 128 + signal.SIGTERM
 
-# Seconds between the tries of one call; the last one repeats.
-PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
-_CALL_S = 30.0
 # More patience than fetching the code has, which comes next.
 _FIRST_LOOK_S = 600.0
 _MARKER_S = 120.0
@@ -50,15 +49,10 @@ _DRAIN_S = 5.0
 _CHUNK = 64 * 1024
 
 
-class StorageSilent(Exception):
-    """Cloud Storage gave no answer for as long as there is patience; the message has its last words."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Told:
     """Which try of which worker this is. `folder` holds its markers; `logs` is a `gs://` folder, or empty."""
 
-    project: str | None
     bucket: str
     folder: str
     index: int
@@ -78,7 +72,6 @@ class Told:
         if environ.get("SF_VM_RUNTIME") != "gke" or not (key and nonce and bucket):
             return None
         return cls(
-            project=environ.get("SF_PROJECT_ID"),
             bucket=bucket,
             folder=f"runs/status/{key}/{nonce}/",
             index=int(environ.get("JOB_COMPLETION_INDEX") or 0),
@@ -89,77 +82,6 @@ class Told:
             may_be_repeated=int(environ.get("SF_INDEX_RETRIES") or 0) > 0,
             logs=environ.get("SF_LOGS_URI", ""),
         )
-
-
-class Objects:
-    """Small objects of Cloud Storage, with patience for it; `pauses` are the seconds between tries."""
-
-    def __init__(self, project: str | None, pauses: Sequence[float] = PAUSES_S) -> None:
-        from google.api_core import exceptions  # noqa: PLC0415 - what follows the check is the image's
-        from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
-        from google.cloud.storage import Client  # type: ignore[import-untyped] # noqa: PLC0415
-
-        self._project, self._pauses = project, pauses
-        self._make_client = Client
-        self._client: Any = None
-        self._words = exceptions
-        # Credentials, too: a pod can be up before its metadata server is.
-        self._faults = (exceptions.GoogleAPIError, GoogleAuthError, OSError)
-
-    def read(self, bucket: str, name: str, patience_s: float = _FIRST_LOOK_S) -> bytes | None:
-        """Return the content, or None if there is no such object; StorageSilent where that cannot be learnt."""
-        words = ""
-        for _ in self._tries(patience_s):
-            try:
-                content: bytes = self._blob(bucket, name).download_as_bytes(timeout=_CALL_S, retry=None)
-            except (self._words.NotFound, self._words.Forbidden):
-                # Forbidden is how an absent object looks to an account that may read objects and not list them.
-                return None
-            except self._faults as error:
-                words = f"gs://{bucket}/{name} is not readable: {error}"
-                say(words)
-            else:
-                return content
-        raise StorageSilent(words)
-
-    def create(self, bucket: str, name: str, content: bytes, content_type: str, patience_s: float) -> bool:
-        """Store an object that must not exist yet; one that does is ours, from an earlier try. False: not stored."""
-        for _ in self._tries(patience_s):
-            try:
-                self._blob(bucket, name).upload_from_string(
-                    content, content_type=content_type, if_generation_match=0, timeout=_CALL_S, retry=None
-                )
-            except self._words.PreconditionFailed:
-                return True
-            except self._faults as error:
-                # Who may not delete may not replace: an existing object may answer 403 instead of 412.
-                if isinstance(error, self._words.Forbidden) and "storage.objects.delete" in str(error):
-                    return True
-                say(f"gs://{bucket}/{name} is not stored: {error}")
-                if self._is_final(error):
-                    return False
-            else:
-                return True
-        return False
-
-    def _blob(self, bucket: str, name: str) -> Any:
-        if self._client is None:
-            self._client = self._make_client(project=self._project)
-        return self._client.bucket(bucket).blob(name)
-
-    def _tries(self, patience_s: float) -> Iterator[int]:
-        ends = time.monotonic() + patience_s
-        number = 0
-        while True:
-            yield number
-            pause = self._pauses[min(number, len(self._pauses) - 1)]
-            if time.monotonic() + pause >= ends:
-                return
-            time.sleep(pause)
-            number += 1
-
-    def _is_final(self, error: BaseException) -> bool:
-        return isinstance(error, self._words.ClientError) and error.code not in {408, 429}
 
 
 class Tail:
@@ -201,12 +123,12 @@ class Teller:
         A failure stays one: Kubernetes, which starts an index again when it lost the pod, would count a 0 as success.
         """
         told = self._told
-        body = self._objects.read(told.bucket, f"{told.folder}{told.index}.terminal.json")
+        body = self._objects.read(told.bucket, f"{told.folder}{told.index}.terminal.json", _FIRST_LOOK_S)
         if body is not None:
             status = _status_of(body)
             say(f"index {told.index} has ended before, with {status}")
             return status
-        if self._objects.read(told.bucket, f"{told.folder}job.terminal.json") is not None:
+        if self._objects.read(told.bucket, f"{told.folder}job.terminal.json", _FIRST_LOOK_S) is not None:
             say("the plane has given this Job up")
             return 0
         return None
@@ -334,7 +256,7 @@ def main(command: Sequence[str]) -> int:
         os.execv(command[0], list(command))  # noqa: S606 - no shell between
     worker = Worker(command)
     worker.heed_signals()
-    teller = Teller(told, Objects(told.project))
+    teller = Teller(told, Objects(os.environ, say))
     try:
         settled = teller.settled_status()
     except StorageSilent as error:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
+
+_OURS = re.compile(r"^from runtender\.worker\.(\w+) import .+\n", re.MULTILINE)
+# What stands before it, a text says of itself as a module.
+_BEGINNING = "from __future__ import annotations\n"
 
 # `sys` is a name of the text before it.
 _CALL = """
@@ -22,7 +27,7 @@ def index_source() -> str:
 
     The same arguments go behind it (see `index_bootstrap`).
     """
-    return _text("index_bootstrap.py") + _CALL.format(program=bootstrap_source())
+    return _self_contained(_text("index_bootstrap.py")) + _CALL.format(program=bootstrap_source())
 
 
 def ray_source() -> str:
@@ -32,3 +37,8 @@ def ray_source() -> str:
 
 def _text(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _self_contained(text: str) -> str:
+    """Put what a text imports of ours in the place of the import."""
+    return _OURS.sub(lambda match: _text(f"{match[1]}.py").split(_BEGINNING, 1)[1], text)

@@ -16,7 +16,7 @@ import pytest
 from runtender.local.http import Fault, google_error
 from runtender.model import MarkerStatus, Reason, Writer
 from runtender.wire.markers import parse_marker
-from runtender.worker.index_bootstrap import Objects, StorageSilent, Tail, Told
+from runtender.worker.index_bootstrap import Tail, Told
 from runtender.worker.source import index_source
 
 KEY, NONCE = "sf-r-1-ml-a2", "0123456789abcdef"
@@ -209,7 +209,7 @@ def test_markers_that_cannot_be_stored_change_nothing_about_the_end(staged, uplo
     done = run(function)
 
     assert (done.returncode, names(staged), upload_faults) == (status, [], [])
-    assert "3.terminal.json is not stored: 403" in done.stderr
+    assert "3.terminal.json is not stored: HTTP 403" in done.stderr
 
 
 def test_a_command_that_leaves_a_process_behind_has_ended_all_the_same(staged):
@@ -248,46 +248,6 @@ def test_an_index_that_kubernetes_did_not_number_is_the_first():
 
     assert told is not None
     assert told.index == 0
-
-
-def test_storage_that_does_not_answer_is_asked_until_patience_ends(monkeypatch):
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:9")
-
-    with pytest.raises(StorageSilent, match="gs://code/a is not readable"):
-        Objects("p", pauses=(0.01,)).read("code", "a", patience_s=0.05)
-
-
-@pytest.mark.parametrize(
-    ("faults", "is_stored"),
-    [
-        pytest.param([Fault(answer=google_error(503, "backendError", "no"))] * 2, True, id="unavailable"),
-        pytest.param([Fault(answer=google_error(429, "rateLimitExceeded", "no"))], True, id="too many calls"),
-        pytest.param(
-            [Fault(answer=google_error(503, "backendError", "lost"), applied=True)], True, id="answer lost"
-        ),
-        pytest.param(
-            [Fault(answer=google_error(403, "forbidden", "no storage.objects.delete access"))],
-            True,
-            id="may create, may not replace",
-        ),
-        pytest.param([Fault(answer=google_error(403, "forbidden", "no access"))], False, id="refused"),
-    ],
-)
-@pytest.mark.usefixtures("bucket")
-def test_an_upload_is_tried_again_where_that_can_help(upload_faults, faults, is_stored):
-    upload_faults += faults
-
-    stored = Objects("p", pauses=(0.01,)).create("code", "a", b"a", "text/plain", patience_s=10)
-
-    assert (stored, upload_faults) == (is_stored, [])
-
-
-@pytest.mark.usefixtures("bucket")
-def test_an_upload_ends_with_its_patience(upload_faults):
-    upload_faults += [Fault(answer=google_error(503, "backendError", "no"))] * 500
-
-    assert not Objects("p", pauses=(0.01,)).create("code", "a", b"a", "text/plain", patience_s=0.05)
-    assert upload_faults
 
 
 def test_a_detail_is_the_last_lines_that_fit_a_marker():
