@@ -74,6 +74,15 @@ def suspects(plane: Plane, fleet: Fleet) -> set[str]:
     return found
 
 
+def at_work(fleet: Fleet) -> list[tuple[str, Present]]:
+    """Return the workers that the list shows up and running, by nonce: they need no look of their own."""
+    return [
+        (worker.sight.nonce, worker.sight)
+        for worker in fleet.workers
+        if worker.sight.nonce and worker.sight.state is LiveState.RUNNING
+    ]
+
+
 def _has_ended(sight: Present) -> bool:
     """True for a worker that is going or gone, and for a Job that has finished."""
     workers = sight.workers

@@ -21,8 +21,8 @@ from runtender.engine.plane import Plane
 from runtender.engine.shortages import Shortages
 from runtender.errors import Rejected, Retryable
 from runtender.ids import job_key, marker_object, marker_prefix
-from runtender.model import Cells, Job, Marker, MarkerStatus, Phase, Resource, Writer
-from runtender.observed import MarkerPair, Seen
+from runtender.model import Cells, Job, Marker, MarkerStatus, Phase, Resource, ResourceState, Writer
+from runtender.observed import MarkerPair, Present, Seen, Sight
 from runtender.ports import ApiAnswer, ObjectPage, StoredObject
 from runtender.wire.documents import job_from_document, job_path
 from runtender.wire.markers import MAX_MARKER_BYTES, parse_marker
@@ -35,6 +35,7 @@ _UNSEEN: Any = object()
 # A job of hundreds of thousands of series writes a file per some hundred cells; a longer list is no observation.
 _MOST_CELL_FILES = 50_000
 _MOST_PAGES = 20
+_NOTHING_SIGHTED: Mapping[str, Present] = {}
 _CELL_FILE = re.compile(r"\d{6}-\d{6}\.parquet")
 
 
@@ -56,9 +57,13 @@ class Observer:
             LookKind.PODS: ("pods", self._pods),
         }
 
-    def see(self, job: Job, ctx: Context) -> Seen:
-        """Take every look that is wanted, each at most once."""
-        seen, tried = Seen(), set[Look]()
+    def see(self, job: Job, ctx: Context, sighted: Mapping[str, Present] = _NOTHING_SIGHTED) -> Seen:
+        """Take every look that is wanted, each at most once.
+
+        `sighted` has what a fleet list of this very tick shows, by nonce: whoever it shows needs no look of its own. That it
+        does not show somebody means nothing, and what is to be removed is looked at itself.
+        """
+        seen, tried = Seen(sights=_at_work(job, sighted)), set[Look]()
         while looks := [look for look in wanted(job, seen, ctx) if look not in tried]:
             for look in looks:
                 tried.add(look)
@@ -217,6 +222,11 @@ class Observer:
             bucket, f"{prefix}/{row.nonce}/{CELLS_FOLDER}", limit=_MOST_CELL_FILES
         )
         return _count_cells(page)
+
+
+def _at_work(job: Job, sighted: Mapping[str, Present]) -> dict[str, Sight]:
+    rows = [row for row in job.live if row.state is ResourceState.CREATED and row.operation is None]
+    return {row.nonce: sighted[row.nonce] for row in rows if row.nonce in sighted and job.outcome is None}
 
 
 def _or_unseen(thing: Any) -> Any:

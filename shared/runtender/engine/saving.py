@@ -108,6 +108,7 @@ class Saver:
 
     def _commit(self, before: Loaded, after: Job) -> Loaded:
         writes = job_update(after, before.snapshot, self._plane.clock.now())
+        spilled = len(writes) > 1
         standing = self._moved_header(after) if _header_view(before.job) != _header_view(after) else None
         if standing is not None:
             standing = self._announced_at_last(standing, after)
@@ -119,7 +120,8 @@ class Saver:
         if standing is not None:
             left = _written(standing.snapshot, *written[standing.snapshot.path])
             self.header = Header(run=standing.run, snapshot=left)
-        return Loaded(job=job_from_document(snapshot.data), snapshot=snapshot)
+        # What was written is what will be read, but for rows that went to a block of their own.
+        return Loaded(job=job_from_document(snapshot.data) if spilled else after, snapshot=snapshot)
 
     def _announced_at_last(self, standing: Header, job: Job) -> Header:
         """Announce a settled run before the save that may be its last: nobody comes back to it after that."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
@@ -43,7 +43,7 @@ from runtender.errors import Conflict, RuntenderError
 from runtender.ids import MarkerName, gce_status_object, marker_object
 from runtender.logs import about
 from runtender.model import Admission, Job, Phase, Resource
-from runtender.observed import MarkerPair, Seen
+from runtender.observed import MarkerPair, Present, Seen
 from runtender.wire.markers import parse_marker, plane_marker
 
 _LOG = logging.getLogger("runtender.engine")
@@ -53,6 +53,7 @@ _MOST_ROUNDS = 24
 _POLL_S = (1.0, 2.0, 4.0, 5.0)
 _STEPS_AT_ONCE = 8
 _MOST_CLAIMS = 3
+_NOTHING_SIGHTED: Mapping[str, Present] = {}
 
 Spread = Callable[[Callable[[str], bool], Sequence[str]], Iterable[bool]]
 """Carries out one step per key and returns their results."""
@@ -78,10 +79,18 @@ class Engine:
         self._admissions = Admissions(plane)
         self._spread = spread
 
-    def step(self, job_key: str, *, thorough: bool = False, wait: timedelta = timedelta()) -> Job | None:
+    def step(
+        self,
+        job_key: str,
+        *,
+        thorough: bool = False,
+        wait: timedelta = timedelta(),
+        sighted: Mapping[str, Present] = _NOTHING_SIGHTED,
+    ) -> Job | None:
         """Look at a job and take it as far as it will go now.
 
         `thorough` looks closely although the job is not due. `wait` is how long an open operation may be waited for.
+        `sighted` has what a list of this moment shows of workers, by nonce.
         Returns the job as saved last, None when there is no such job. Raises `Retryable` when the world could not
         be reached in a way that only another try can mend.
         """
@@ -92,7 +101,7 @@ class Engine:
             return None
         with about(job_key=job_key, run_id=loaded.job.run_id):
             parts = (self._plane, self._observer, self._budget, saver)
-            job = _Step(*parts, loaded, thorough=thorough, wait=wait).run()
+            job = _Step(*parts, loaded, thorough=thorough, wait=wait, sighted=sighted).run()
             if job.admission is not loaded.job.admission and job.admission is not Admission.LIVE:
                 self.admit(wait)
             return job
@@ -129,17 +138,23 @@ class Engine:
         self.step_all(self._admissions.admit(), thorough=True, wait=wait)
 
     def step_all(
-        self, job_keys: Iterable[str], *, thorough: bool = False, wait: timedelta = timedelta()
+        self,
+        job_keys: Iterable[str],
+        *,
+        thorough: bool = False,
+        wait: timedelta = timedelta(),
+        sighted: Mapping[str, Present] = _NOTHING_SIGHTED,
     ) -> int:
         """Step several jobs side by side; a job that fails is logged and left to its next tick. Returns failures."""
         keys = list(job_keys)
+        step = partial(self.step, thorough=thorough, wait=wait, sighted=sighted)
         if len(keys) <= 1:
-            return sum(self._safely(key, thorough, wait) for key in keys)
-        return sum(self._spread(lambda key: self._safely(key, thorough, wait), keys))
+            return sum(self._safely(step, key) for key in keys)
+        return sum(self._spread(partial(self._safely, step), keys))
 
-    def _safely(self, job_key: str, thorough: bool, wait: timedelta) -> bool:
+    def _safely(self, step: Callable[[str], Job | None], job_key: str) -> bool:
         try:
-            self.step(job_key, thorough=thorough, wait=wait)
+            step(job_key)
         except RuntenderError as error:
             _LOG.error("step failed", extra={"job_key": job_key, "error": str(error)})
             return True
@@ -159,6 +174,7 @@ class _Step:
         *,
         thorough: bool,
         wait: timedelta,
+        sighted: Mapping[str, Present],
     ) -> None:
         self._plane = plane
         self._observer = observer
@@ -167,6 +183,7 @@ class _Step:
         self._loaded = loaded
         self._thorough = thorough
         self._token = plane.clock.token()
+        self._sighted = sighted
         self._wait_until = plane.clock.now() + wait
         self._polls = 0
 
@@ -183,7 +200,9 @@ class _Step:
         before, ctx = self._loaded.job, self._context()
         if before.phase is Phase.DONE:
             return False
-        seen = self._observer.see(before, ctx)
+        # A list tells of the moment in which the step began.
+        sighted, self._sighted = self._sighted, _NOTHING_SIGHTED
+        seen = self._observer.see(before, ctx, sighted)
         decision = decide(before, seen, ctx)
         if decision.tombstones:
             seen = self._write_tombstones(before, decision.tombstones, seen)
