@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -41,8 +42,8 @@ _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 class PodRunner:
     """All running pods of a cluster, in folders below `root`. Events come from one thread, in order.
 
-    `storage_url` is where the simulated Cloud Storage answers. Raises `LocalCloudError` where processes cannot be kept
-    together as this needs it.
+    `storage_url` is where the simulated Cloud Storage answers. `cores` bounds those that one pod has, of this computer's;
+    None: all. Raises `LocalCloudError` where processes cannot be kept together as this needs it.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class PodRunner:
         storage_url: str,
         reports: PodReports,
         worker: WorkerEnvironment | None = None,
+        cores: int | None = None,
     ) -> None:
         if sys.platform != "linux":
             raise LocalCloudError("simulated pods need Linux: run the local cloud there, or in a container")
@@ -59,6 +61,8 @@ class PodRunner:
         self._storage_url = storage_url
         self._reports = reports
         self._worker = worker or WorkerEnvironment()
+        self._cores = deque(sorted(os.sched_getaffinity(0)))
+        self._cores_of_pod = cores or len(self._cores)
         self._pods: dict[str, _RunningPod] = {}
         self._homes: dict[str, PodHome] = {}
 
@@ -109,9 +113,16 @@ class PodRunner:
                 },
                 hostname=pod.hostname,
                 python=self._worker.python,
+                cores=self._next_cores(),
             )
         )
         self._pods[pod.uid] = _RunningPod.start(pod, home, self._reports)
+
+    def _next_cores(self) -> tuple[int, ...]:
+        """Deal out cores in turn."""
+        dealt = tuple(self._cores)[: self._cores_of_pod]
+        self._cores.rotate(-len(dealt))
+        return dealt
 
     def _end(self, uid: str) -> None:
         if pod := self._pods.pop(uid, None):

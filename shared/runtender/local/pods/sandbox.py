@@ -30,12 +30,16 @@ CANNOT_START = 128
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ContainerOrder:
-    """What a pod is to run. `environment` is all of it; `python` stands for the image's interpreter."""
+    """What a pod is to run, on which of this computer's cores.
+
+    `environment` is all of it; `python` stands for the image's interpreter.
+    """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     hostname: str
     python: str
+    cores: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,8 @@ class PodHome:
     def order(self) -> ContainerOrder:
         """Read what is to run."""
         document: dict[str, Any] = json.loads(self._order.read_text(encoding="utf-8"))
-        return ContainerOrder(**{**document, "argv": tuple(document["argv"])})
+        sequences = {name: tuple(document[name]) for name in ("argv", "cores")}
+        return ContainerOrder(**{**document, **sequences})
 
     @property
     def _order(self) -> Path:
@@ -110,6 +115,7 @@ def main(home: PodHome) -> int:
     adopt_orphans()
     order = home.order()
     os.chdir(home.files)
+    os.sched_setaffinity(0, order.cores)
     if not order.argv:
         # What an image runs by itself is in the image, and there is none here.
         print("no command specified", flush=True)  # noqa: T201 - the pod's log

@@ -26,11 +26,17 @@ class Pods:
         self.starts: list[tuple[str, int]] = []
         self.logs: dict[str, bytes] = {}
         self.exits: dict[str, tuple[int, bool]] = {}
+        self._storage_url = storage_url
+        self.use_cores(None)
+
+    def use_cores(self, cores: int | None) -> None:
+        """Let each pod from now on have so many cores."""
         self.runner = PodRunner(
-            root=root,
-            storage_url=storage_url,
+            root=self.root,
+            storage_url=self._storage_url,
             reports=self,
             worker=WorkerEnvironment(variables={"FROM_IMAGE": "yes"}),
+            cores=cores,
         )
 
     def pod_started(self, uid: str, restart: int = 0) -> None:

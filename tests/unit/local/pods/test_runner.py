@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import signal
@@ -103,6 +104,18 @@ def test_a_container_can_be_made_to_end_as_if_memory_ran_out(pods):
     pods.runner.end_container("uid-1", 137, oom=True)
 
     assert pods.await_exit() == (137, True)
+
+
+def test_a_pod_has_as_many_cores_as_it_may_and_the_next_pod_others(pods):
+    pods.use_cores(1)
+    for uid in ("one", "two"):
+        pods.start("python", "-c", "import os; print(os.sched_getaffinity(0))", uid=uid)
+        pods.await_exit(uid)
+
+    seen = [ast.literal_eval(pods.logs[uid].decode()) for uid in ("one", "two")]
+    available = os.sched_getaffinity(0)
+    assert [len(cores) for cores in seen] == [1, 1]
+    assert len(seen[0] | seen[1]) == min(2, len(available))
 
 
 def test_what_a_container_left_behind_goes_with_it(pods):
