@@ -26,8 +26,8 @@ def trusting(roots: str) -> HTTPAdapter:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         context.load_verify_locations(cadata=roots)
-    except ssl.SSLError as error:
-        raise ValueError(f"no certificate of an authority can be read: {error.reason or error}") from error
+    except (ssl.SSLError, ValueError) as error:
+        raise ValueError(f"no certificate of an authority can be read: {error}") from error
     return _TrustingAdapter(context)
 
 

@@ -1,52 +1,14 @@
-"""Signed sessions against a local token server, with a key made for the test."""
+"""Signed sessions against a local token server."""
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import requests
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 
 from runtender.gcp.session import google_session, plain_session
-from runtender.local.http import HttpResponse, json_response, serve
-
-
-@pytest.fixture(scope="module")
-def private_key() -> str:
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ).decode()
-
-
-@pytest.fixture
-def tokens():
-    """The tokens given out so far, and what the token server does instead of giving one."""
-    return {"given": [], "instead": None}
-
-
-@pytest.fixture
-def credentials(private_key, tokens, tmp_path, monkeypatch):
-    def give(_request):
-        if tokens["instead"] is not None:
-            return tokens["instead"]
-        tokens["given"].append(f"token-{len(tokens['given']) + 1}")
-        return json_response(200, {"access_token": tokens["given"][-1], "expires_in": 3600})
-
-    with serve(give) as server:
-        account = {
-            "type": "service_account",
-            "client_email": "functions@p-1.iam.gserviceaccount.com",
-            "private_key": private_key,
-            "private_key_id": "1",
-            "token_uri": f"{server.url}/token",
-        }
-        (tmp_path / "key.json").write_text(json.dumps(account))
-        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key.json"))
-        yield
+from runtender.local.http import HttpResponse, json_response
 
 
 def test_a_session_asks_for_no_token_before_its_first_call(credentials, tokens):
