@@ -53,9 +53,11 @@ PODS_KIND = "pods"
 LOG_LINES = 60
 """The last lines of a failed pod's log that are asked for."""
 
-# A line of a log has no bound of its own.
-_LOG_BYTES = 1024 * 1024
-_FLEET_PAGE, _PODS_PAGE, _EVENTS_PAGE = "500", "100", "500"
+# A line of a log has no bound of its own; an answer's text has this one.
+_LOG_BYTES = 64 * 1024
+# Each carries the whole program of its worker, some 30 KB, and a page is held in memory.
+_JOBS_PAGE, _PODS_PAGE = "100", "100"
+_EVENTS_PAGE = "500"
 _OPTIONS: Mapping[str, Any] = {
     "apiVersion": "v1",
     "kind": "DeleteOptions",
@@ -176,7 +178,7 @@ class GkeJob:
                 verb="GET",
                 # Over all namespaces: which ones jobs are in, only their documents know.
                 path="/apis/batch/v1/jobs",
-                query={"labelSelector": mine, "limit": _FLEET_PAGE},
+                query={"labelSelector": mine, "limit": _JOBS_PAGE},
                 cluster=cluster,
             )
             for cluster in clusters

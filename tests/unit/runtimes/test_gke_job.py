@@ -330,7 +330,7 @@ def test_a_fleet_is_the_planes_jobs_of_each_cluster(known):
     requests = GKE.fleets(settings, [CLUSTER, other])
     assert [request.cluster for request in requests] == [CLUSTER, other]
     assert {request.path for request in requests} == {"/apis/batch/v1/jobs"}
-    assert requests[0].query == {"labelSelector": "sf-plane=main,sf-kind=job", "limit": "500"}
+    assert requests[0].query == {"labelSelector": "sf-plane=main,sf-kind=job", "limit": "100"}
     assert (GKE.page_key, GKE.fleets(settings, [])) == ("continue", ())
 
 
