@@ -1,0 +1,14 @@
+output "rbac_manifest" {
+  description = "For the standing cluster: `terraform output -raw rbac_manifest | kubectl apply -f -`."
+  value       = module.gke.rbac_manifest
+}
+
+output "registry" {
+  description = "Where to push the workers' image."
+  value       = module.worker.registry
+}
+
+output "settings" {
+  description = "What the command line needs to talk to this plane."
+  value       = module.control_plane.settings
+}

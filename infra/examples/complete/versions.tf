@@ -1,0 +1,10 @@
+terraform {
+  required_version = ">= 1.9.0, < 2.0.0"
+
+  required_providers {
+    google = {
+      source  = "hashicorp/google"
+      version = ">= 7.21.0, < 8.0.0"
+    }
+  }
+}

@@ -1,0 +1,13 @@
+data "google_project" "this" {
+  project_id = var.project_id
+
+  depends_on = [google_project_service.container]
+}
+
+resource "google_kms_crypto_key_iam_member" "secrets" {
+  for_each = toset(var.kms_key == null ? [] : [var.kms_key])
+
+  crypto_key_id = each.key
+  role          = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+  member        = "serviceAccount:service-${data.google_project.this.number}@container-engine-robot.iam.gserviceaccount.com"
+}
