@@ -79,6 +79,26 @@ def test_the_page_shows_forecast_costs_and_that_nothing_is_left():
     ]
 
 
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        pytest.param({"equal": True}, "Cells all 315 equal those of r-1", id="equal"),
+        pytest.param(
+            {"equal": False, "missing": 2},
+            "Cells not those of r-1, which has 315: 2 missing, 0 added, 0 different",
+            id="not equal",
+        ),
+    ],
+)
+def test_a_run_that_was_compared_says_so(counts, words):
+    document = a_demo()
+    document["runs"][0]["cells"] = {
+        "run_id": "r-1", "cells": 315, "missing": 0, "added": 0, "different": 0, **counts
+    }  # fmt: skip
+
+    assert words in lines_of(document)
+
+
 def test_what_is_left_over_is_named():
     assert lines_of(a_demo(instances=1, processes=2))[-1] == "Leftovers: 1 instances, 2 processes"
 

@@ -45,6 +45,8 @@ def demo_parts(document: Document) -> Iterator[RenderableType]:
         yield facts([("Run", run["run_id"]), ("Outcome", run["outcome"]), ("Detail", "; ".join(details))])
         yield from _jobs(run["jobs"])
         yield from _placements(run["jobs"])
+        if cells := run.get("cells"):
+            yield facts([("Cells", _agreement(cells))])
     if document.get("forecast"):
         yield from _forecast(document["forecast"])
     yield from _counts("Events handled", document.get("events", {}))
@@ -85,6 +87,14 @@ def _placements(jobs: Sequence[Document]) -> Iterator[RenderableType]:
     if rows:
         yield heading("Placements tried")
         yield table(("#", "PLACE", "RESULT"), rows, numbers=["#"])
+
+
+def _agreement(cells: Document) -> str:
+    """Say how a run's cells compare with those of the run before it."""
+    if cells["equal"]:
+        return f"all {cells['cells']} equal those of {cells['run_id']}"
+    counts = ", ".join(f"{cells[name]} {name}" for name in ("missing", "added", "different"))
+    return f"not those of {cells['run_id']}, which has {cells['cells']}: {counts}"
 
 
 def _forecast(forecast: Document) -> Iterator[RenderableType]:

@@ -14,11 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from runtender.local.backend import BackendName, check_backend
 from runtender.local.cloud import LocalCloud
+from runtender.local.demo_cells import compare, read_cells
 from runtender.local.demo_expectations import ExitCode, facts_of, findings
 from runtender.local.demo_results import Record, job_results, merged_forecast
 from runtender.local.demo_submission import cancel_in, submit
@@ -107,7 +109,9 @@ def run_demo(
         else:
             remove_folder(folder)
     report["leftovers"]["processes"] = len(survivors)
-    report["expectations"] = findings(scenario.expect, facts, report["leftovers"])
+    report["expectations"] = findings(
+        scenario.expect, facts, report["leftovers"], report["runs"][-1].get("cells")
+    )
     report["phases"] = stopwatch.laps
     report["memory"] = {"peak_mib": processes.peak_bytes >> 20}
     return report
@@ -134,11 +138,14 @@ def _run_all(
     """Play the scenario's runs one after the other; return what each left on record."""
     plan = cloud.scenario.demo
     code = {} if plan.workload is Workload.TASK else _code(cloud, say, stage)
-    records = [_run(cloud, code, 0, stopwatch, say, follow)]
+    play = partial(_run, cloud, code, stopwatch=stopwatch, say=say, follow=follow)
+    records = [play(0, plan.workers)]
     for number, pause in enumerate(plan.again, start=1):
         time.sleep(pause.total_seconds() / cloud.settings.time_scale)
         stopwatch.lap("pause_s")
-        records.append(_run(cloud, code, number, stopwatch, say, follow))
+        records.append(play(number, plan.workers))
+    if plan.compare_with_workers is not None:
+        records.append(play(0, plan.compare_with_workers))
     return records
 
 
@@ -146,20 +153,22 @@ def _run(
     cloud: LocalCloud,
     code: Mapping[str, str | None],
     number: int,
+    workers: int | None,
+    *,
     stopwatch: _Stopwatch,
     say: Say,
     follow: Follow,
 ) -> Record:
     """Submit the scenario's workload, stay with the run to its end and its cleanup, and return what it left on record."""
     plan = cloud.scenario.demo
-    run_id = submit(cloud, code, number)
+    run_id = submit(cloud, code, number, workers)
     say(f"submitted run {run_id} through topic {cloud.settings.submit_topic}")
     if plan.cancel_in is not None:
         cancel_in(cloud, run_id, plan.cancel_in)
     stopwatch.lap("submit_s")
     outcome = follow(cloud.store, cloud.clock, cloud.settings.timing, run_id, _RUN_WAIT)
     stopwatch.lap("run_s")
-    say(f"run {run_id} ended {outcome}; waiting until its machine is gone")
+    say(f"run {run_id} ended {outcome}; waiting until nothing of it is left")
     record = _await_rest(cloud, run_id)
     stopwatch.lap("cleanup_s")
     return record
@@ -193,12 +202,27 @@ def _report(cloud: LocalCloud, records: Sequence[Record]) -> dict[str, Any]:
     return {
         "backend": cloud.settings.backend,
         "scenario": cloud.scenario.name,
-        "runs": [_run_results(record) for record in records],
-        "forecast": merged_forecast(records[-1].jobs),
+        "runs": _runs(cloud, records),
+        # A run that was only made to be compared has the same.
+        "forecast": merged_forecast(records[0 if _is_compared(cloud) else -1].jobs),
         "events": cloud.events(),
         "calls": cloud.calls(),
         "leftovers": _leftovers(cloud),
     }
+
+
+def _runs(cloud: LocalCloud, records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return how each run went; the one that was made to be compared says how its cells do."""
+    results = [_run_results(record) for record in records]
+    if _is_compared(cloud):
+        first, last = records[0], records[-1]
+        earlier, later = (read_cells(cloud.objects, record.jobs[0]) for record in (first, last))
+        results[-1]["cells"] = compare(first.run.run_id, earlier, later).document()
+    return results
+
+
+def _is_compared(cloud: LocalCloud) -> bool:
+    return cloud.scenario.demo.compare_with_workers is not None
 
 
 def _run_results(record: Record) -> dict[str, Any]:

@@ -45,12 +45,20 @@ def facts_of(cloud: LocalCloud, record: Record, exit_code: ExitCode) -> dict[str
 
 
 def findings(
-    expect: Mapping[str, str | int], facts: Mapping[str, Any], leftovers: Mapping[str, int]
+    expect: Mapping[str, str | int],
+    facts: Mapping[str, Any],
+    leftovers: Mapping[str, int],
+    cells: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return one finding per expectation, and one that nothing is left; none for a scenario that expects nothing."""
+    """Return one finding per expectation, and one that nothing is left; none for a scenario that expects nothing.
+
+    And one on `cells`, how those of the last run compare with the first's, where they were compared.
+    """
     if not expect:
         return []
     found = [_finding(name, wanted, facts[name]) for name, wanted in expect.items()]
+    if cells is not None:
+        found.append(_cells_finding(cells))
     left = ", ".join(f"{count} {kind}" for kind, count in leftovers.items() if count) or "none"
     return [*found, {"what": "leftovers", "expected": "none", "found": left, "met": left == "none"}]
 
@@ -65,6 +73,13 @@ def _finding(name: str, wanted: str | int, found: Any) -> dict[str, Any]:
         part = str(wanted) if met else f"... {found[-_SHOWN:]}" if found else ""
         return {"what": name, "expected": f"... {wanted} ...", "found": part, "met": met}
     return {"what": name, "expected": wanted, "found": found, "met": wanted == found}
+
+
+def _cells_finding(cells: Mapping[str, Any]) -> dict[str, Any]:
+    told = ", ".join(f"{cells[name]} {name}" for name in ("missing", "added", "different") if cells[name])
+    examples = f" ({', '.join(cells['examples'])})" if cells["examples"] else ""
+    found = f"{told}{examples}" if told else f"all {cells['cells']} equal" if cells["equal"] else "none"
+    return {"what": "cells", "expected": f"those of {cells['run_id']}", "found": found, "met": cells["equal"]}
 
 
 def _seconds(cloud: LocalCloud, run: Run) -> int | None:

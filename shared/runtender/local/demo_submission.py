@@ -27,18 +27,22 @@ _SAMPLE_MODELS = ("theta", "autoets")
 _SAMPLE_SERIES = 12
 
 
-def submit(cloud: LocalCloud, code: Mapping[str, str | None], number: int = 0) -> str:
+def submit(
+    cloud: LocalCloud, code: Mapping[str, str | None], number: int = 0, workers: int | None = None
+) -> str:
     """Publish the scenario's message, in all its copies at once, and return the run's id once the plane took it in.
 
     `code` has what a forecast needs besides its config: `package_uri` and `entrypoint`. `number` counts the runs before
-    this one: each has a name of its own. Raises `LocalCloudError` where the plane does not answer, or does not accept.
+    this one: each has a name of its own. With `workers` it asks for an Indexed Job. Raises `LocalCloudError` where the
+    plane does not answer, or does not accept.
     """
     plan = cloud.scenario.demo
     request_id = str(uuid.uuid4())
     message = {
         "request_id": request_id,
         "limits": dict(plan.limits),
-        **_subject(f"{cloud.scenario.name}{_suffix(number)}", plan, code, number),
+        **({"image": plan.image} if plan.image else {}),
+        **_subject(f"{cloud.scenario.name}{_suffix(number)}", plan, code, number, workers),
     }
     body = json.dumps(message).encode()
     with ThreadPoolExecutor(max_workers=plan.copies) as pool:
@@ -55,12 +59,20 @@ def cancel_in(cloud: LocalCloud, run_id: str, phase: Phase) -> None:
     threading.Thread(target=_cancel_when, args=(cloud, run_id, phase), daemon=True).start()
 
 
-def _subject(name: str, plan: DemoPlan, code: Mapping[str, str | None], number: int) -> dict[str, Any]:
+def _subject(
+    name: str, plan: DemoPlan, code: Mapping[str, str | None], number: int, workers: int | None
+) -> dict[str, Any]:
     """Return what a message says of its workload."""
     if plan.workload is Workload.TASK:
-        return {"kind": "task", "config": {"name": name, "command": list(plan.command), **plan.config}}
+        on_pods = {"runtime": "gke", "workers": workers} if workers else {}
+        return {
+            "kind": "task",
+            "config": {"name": name, "command": list(plan.command), **on_pods, **plan.config},
+        }
     config = json.loads(FLIGHTS_CONFIG.read_bytes())
     config["run_name"] += _suffix(number)
+    if workers:
+        config |= {"python_runtime": "gke", "compute": {"workers": workers}}
     if plan.workload is Workload.SAMPLE:
         config["models"] = list(_SAMPLE_MODELS)
         config["data"]["series_limit"] = _SAMPLE_SERIES

@@ -57,3 +57,35 @@ def test_that_nothing_is_left_is_always_expected() -> None:
 
 def test_a_scenario_without_expectations_finds_nothing() -> None:
     assert findings({}, FACTS, {"instances": 1}) == []
+
+
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [
+        pytest.param({}, "all 315 equal", id="the same"),
+        pytest.param({"missing": 2, "examples": ["JFK/theta"]}, "2 missing (JFK/theta)", id="some missing"),
+        pytest.param(
+            {"added": 1, "different": 3, "examples": ["JFK/theta"]},
+            "1 added, 3 different (JFK/theta)",
+            id="others",
+        ),
+        pytest.param({"cells": 0}, "none", id="no cells at all"),
+    ],
+)
+def test_cells_that_were_compared_have_to_be_equal(counts: dict[str, Any], found: str) -> None:
+    cells = {
+        "run_id": "r-1",
+        "cells": 315,
+        "missing": 0,
+        "added": 0,
+        "different": 0,
+        "examples": [],
+        **counts,
+    }
+    cells["equal"] = found.startswith("all")
+
+    seen = [
+        each for each in findings({"outcome": "FAILED"}, FACTS, NOTHING, cells) if each["what"] == "cells"
+    ]
+
+    assert seen == [{"what": "cells", "expected": "those of r-1", "found": found, "met": cells["equal"]}]

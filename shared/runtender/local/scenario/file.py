@@ -120,6 +120,9 @@ _DEMO: Keys = {
     "cancel_in": ("cancel_in", word_of(Phase)),
     "limits": ("limits", _limits),
     "again": ("again", Reader.durations),
+    "workers": ("workers", Reader.whole),
+    "compare_with_workers": ("compare_with_workers", Reader.whole),
+    "image": ("image", Reader.text),
 }
 
 
@@ -211,8 +214,11 @@ def _demo(reader: Reader, path: str, value: object) -> DemoPlan:
     plan = DemoPlan(**reader.record(path, value, _DEMO) or {})
     if (plan.workload is Workload.TASK) != bool(plan.command):
         reader.fault(f"{path}.command", "goes with workload: task, and only with it", "write both or none")
-    if not plan.copies:
-        reader.fault(f"{path}.copies", "is 0", "write 1 or more")
+    for key in ("copies", "workers", "compare_with_workers"):
+        if getattr(plan, key) == 0:
+            reader.fault(f"{path}.{key}", "is 0", "write 1 or more")
+    if plan.compare_with_workers and plan.workload is Workload.TASK:
+        reader.fault(f"{path}.compare_with_workers", "a task has no cells", "compare forecasts")
     return plan
 
 

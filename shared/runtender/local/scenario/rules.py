@@ -215,6 +215,10 @@ class DemoPlan:
 
     `limits` are the message's, in its own words. `command` is a task's; `config` replaces fields of the workload's. For each
     span of `again` the same is submitted as a run of its own, so long after all of the run before it is gone.
+
+    With `workers` it runs as an Indexed Job on the standing cluster instead of on a machine. With `compare_with_workers` it
+    does so once more, after all else, and every cell of that run has to equal the first run's. `image` is not the local
+    cloud's own.
     """
 
     workload: Workload = Workload.FORECAST
@@ -224,6 +228,9 @@ class DemoPlan:
     cancel_in: Phase | None = None
     limits: Mapping[str, str] = field(default_factory=dict)
     again: tuple[timedelta, ...] = ()
+    workers: int | None = None
+    compare_with_workers: int | None = None
+    image: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
