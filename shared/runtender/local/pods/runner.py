@@ -91,6 +91,11 @@ class PodRunner:
         if pod := self._pods.get(uid):
             pod.end_container(exit_code, oom=oom)
 
+    def kill_worker(self, uid: str) -> None:
+        """Kill what the first process of a pod has started, and not itself: it is there to tell."""
+        if pod := self._pods.get(uid):
+            pod.process.tell("kill_below")
+
     def close(self) -> None:
         """End all pods at once and remove their folders."""
         for uid in tuple(self._pods):

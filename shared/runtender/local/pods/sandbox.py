@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from runtender.local.container_process import start_container, start_error
-from runtender.local.vm.processes import adopt_orphans, end_descendants, end_group, exit_code
+from runtender.local.vm.processes import adopt_orphans, descendants, end_descendants, end_group, exit_code
 
 CANNOT_START = 128
 """What a container that could not be started has ended with, as Kubernetes shows it."""
@@ -70,7 +70,10 @@ class PodHome:
 
 
 class Sandbox:
-    """One container from its start to its end, listening for orders: `stop SECONDS` and `end EXIT_CODE`, a line each."""
+    """One container from its start to its end, listening for orders, a line each.
+
+    `stop SECONDS` is a pod's deletion, `end EXIT_CODE` an end of the caller's choice, `kill_below` spares the main process.
+    """
 
     def __init__(self, process: subprocess.Popen[bytes], control: int) -> None:
         self._process = process
@@ -102,6 +105,10 @@ class Sandbox:
                     self._kill_at = time.monotonic() + float(seconds)
                     with suppress(ProcessLookupError):
                         os.kill(self._process.pid, signal.SIGTERM)
+                case ["kill_below"]:
+                    for pid in descendants(self._process.pid):
+                        with suppress(ProcessLookupError):
+                            os.kill(pid, signal.SIGKILL)
                 case ["end", code]:
                     self._exit_code = int(code)
                     return False

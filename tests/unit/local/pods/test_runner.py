@@ -106,6 +106,16 @@ def test_a_container_can_be_made_to_end_as_if_memory_ran_out(pods):
     assert pods.await_exit() == (137, True)
 
 
+def test_what_a_container_has_started_can_be_killed_and_its_first_process_left_to_tell(pods):
+    pods.start("bash", "-c", "sleep 60 & echo ready; wait $!; echo ended with $?; exit 4")
+    pods.await_log(b"ready")
+
+    pods.runner.kill_worker("uid-1")
+
+    assert pods.await_exit() == (4, False)
+    assert pods.logs["uid-1"].endswith(b"ended with 137\n")
+
+
 def test_a_pod_has_as_many_cores_as_it_may_and_the_next_pod_others(pods):
     pods.use_cores(1)
     for uid in ("one", "two"):
@@ -159,6 +169,7 @@ def test_orders_for_a_pod_that_has_ended_or_never_was_are_ignored(pods):
     pods.runner.end_container("uid-1", 1)
     pods.kill(1, uid="none")
     pods.runner.end_container("none", 1)
+    pods.runner.kill_worker("none")
     pods.remove("none")
 
     assert pods.exits == {"uid-1": (0, False)}
