@@ -16,13 +16,9 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
+from runtender.redaction import REDACTED, is_secret_field, redacted
+
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
-_SECRET = ("authorization", "cookie", "credential", "password", "secret", "access_token", "api_key")
-# Bearer tokens, Google's access tokens, signed JWTs, and the signature in a signed URL.
-_TOKENS = re.compile(
-    r"(?i:bearer)\s+[\w.~+/=-]+|\bya29\.[\w-]+|\beyJ[\w-]+\.[\w-]+\.[\w-]+|(?<=X-Goog-Signature=)\w+"
-)
-_REDACTED = "[redacted]"
 _TRACE = re.compile(r"[0-9a-f]{32}")
 _MOST_TEXT = 4000
 _MOST_ITEMS = 50
@@ -83,8 +79,7 @@ def set_up(level: int = logging.INFO, *, project: str = "") -> None:
 
 def _fields(values: Mapping[Any, Any]) -> dict[str, Any]:
     return {
-        str(key): _REDACTED if any(word in str(key).lower() for word in _SECRET) else _plain(value)
-        for key, value in values.items()
+        str(key): REDACTED if is_secret_field(str(key)) else _plain(value) for key, value in values.items()
     }
 
 
@@ -101,4 +96,4 @@ def _plain(value: Any) -> Any:
 
 
 def _text(text: str) -> str:
-    return _TOKENS.sub(_REDACTED, text[:_MOST_TEXT])
+    return redacted(text[:_MOST_TEXT])

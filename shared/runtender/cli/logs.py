@@ -21,6 +21,7 @@ from runtender.client.records import load_run
 from runtender.client.world import World
 from runtender.model import Job
 from runtender.ports import StoredObject
+from runtender.redaction import redacted
 
 # A worker uploads its last 5 MB at the end, and 64 KiB each minute until then.
 _MAX_LOG_BYTES = 6 * 1024 * 1024
@@ -155,7 +156,7 @@ def _content(world: World, upload: Upload) -> bytes:
 
 def _readable(content: bytes, tail: int | None) -> str:
     # An upload cuts at a byte, not at a character.
-    text = plain(content.decode("utf-8", "replace"))
+    text = plain(redacted(content.decode("utf-8", "replace")))
     return text if tail is None else last_lines(text, tail)
 
 

@@ -7,6 +7,7 @@ dead-letter topic; only what another try can mend is raised as `Retryable`.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ from runtender.errors import Conflict, Rejected, Retryable
 from runtender.ids import request_document_id
 from runtender.model import SubmitAction, SubmitRequest
 from runtender.ports import Create, Snapshot
+from runtender.redaction import holds_a_secret, redacted, without_secrets
 from runtender.wire.documents import SCHEMA, request_path, run_from_document, run_path
+from runtender.wire.json_input import read_json_object
 from runtender.wire.messages import parse_submit, peek_request_id
 
 _LOG = logging.getLogger("runtender.intake")
@@ -112,12 +115,12 @@ class Intake:
         if (known := self._known(request_id)) is not None:
             # It comes again, or what stands in its way now is what this very message has started.
             return _answer_again(known)
-        errors = tuple(str(fault)[:1000] for fault in why.faults[:_MOST_SHOWN_ERRORS])
-        # What is wrong may quote the message, and a task's environment holds secrets: the row tells, the log does not.
+        errors = tuple(redacted(str(fault))[:1000] for fault in why.faults[:_MOST_SHOWN_ERRORS])
+        # What is wrong may quote the message, and that is whatever somebody sent: the row tells, the log does not.
         fields = [fault.field[:_MOST_FIELD_TEXT] for fault in why.faults[:_MOST_SHOWN_ERRORS]]
         _LOG.warning("submit rejected", extra={"request_id": request_id, "fields": fields})
         attributes = {"request_id": request_id[:500], "message_id": message_id, "reason": errors[0][:500]}
-        self._plane.topics.publish(self._plane.settings.dead_letter_topic, body, attributes)
+        self._plane.topics.publish(self._plane.settings.dead_letter_topic, _safe_copy(body), attributes)
         action = request.action if request else None
         run_id = request.run_id if request else None
         data = self._row_data(request_id, message_id, "rejected", action=action, run_id=run_id, errors=errors)
@@ -163,6 +166,17 @@ class Intake:
             "message_id": message_id,
             "received_at": self._plane.clock.now(),
         }
+
+
+def _safe_copy(body: bytes) -> bytes:
+    """Return a message without the secrets in it, if there are any: its copy waits for people, and may be shown to them."""
+    try:
+        message = read_json_object(body)
+    except ValueError:
+        text = body.decode(errors="replace")
+        return redacted(text).encode() if holds_a_secret(text) else body
+    safe = without_secrets(message)
+    return body if safe == message else json.dumps(safe).encode()
 
 
 def _receipt(acceptance: Acceptance) -> Receipt:

@@ -13,6 +13,7 @@ from typing import Any
 
 from runtender.ids import parse_marker_object
 from runtender.model import Job, Marker, MarkerStatus, Reason, Resource, Writer
+from runtender.redaction import redacted
 from runtender.wire.json_input import read_json_object
 
 MAX_MARKER_BYTES = 64 * 1024
@@ -34,13 +35,18 @@ def parse_marker(name: str, body: bytes, recorded_at: datetime) -> Marker | None
     if where is None or not 0 < len(body) <= MAX_MARKER_BYTES:
         return None
     try:
-        data = read_json_object(body)
+        data = _without_secrets(read_json_object(body))
     except ValueError:
         return None
     status = _member(MarkerStatus, data.get("status"))
     if status is None or (status in _TERMINAL) != (where.stage == "terminal"):
         return None
     return _marker(data, status, recorded_at)
+
+
+def _without_secrets(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Redact what is the end of a container's log: whatever the user's code printed."""
+    return {**data, "detail": redacted(data["detail"])} if isinstance(data.get("detail"), str) else data
 
 
 def _marker(data: Mapping[str, Any], status: MarkerStatus, recorded_at: datetime) -> Marker | None:
