@@ -2,7 +2,8 @@
 
 The body carries the fence that needs nobody: after `maxRunDuration` the platform deletes the VM by itself. Disks do not
 inherit labels and take the VM's name by default, so both are given explicitly: a leftover disk is found by its label,
-and an old disk of the VM's name is never attached by accident.
+and an old disk of the VM's name is never attached by accident. Nobody but the script is at home on the VM: it has no
+address outside, takes no key of the project's, and boots nothing that is not signed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,15 @@ DISK_KIND = "disk"
 _SHORTEST_TTL = timedelta(seconds=30)
 _LONGEST_TTL = timedelta(days=120)
 _LABEL_LENGTH = 63
+_METADATA: Mapping[str, str] = {
+    "google-logging-enabled": "true",
+    "serial-port-logging-enable": "true",
+    # The console is written to and read, never typed on.
+    "serial-port-enable": "false",
+    # Who may log in says IAM, and no key that somebody has put into the project.
+    "enable-oslogin": "TRUE",
+    "block-project-ssh-keys": "TRUE",
+}
 
 
 def resource_path(project: str, zone: str, name: str) -> str:
@@ -33,22 +43,29 @@ def resource_path(project: str, zone: str, name: str) -> str:
     return f"projects/{project}/zones/{zone}/instances/{name}"
 
 
-def instance_body(job: Job, row: Resource, *, plane_id: str, startup_script: str) -> Body:
-    """Return the body of `instances.insert`. The same row always gives the same body."""
+def instance_body(job: Job, row: Resource, *, plane_id: str, startup_script: str, kms_key: str = "") -> Body:
+    """Return the body of `instances.insert`. The same row always gives the same body.
+
+    `kms_key` encrypts the boot disk; `{region}` in it is the row's.
+    """
     plan, zone = job.plan, row.location
     labels = instance_labels(job, row, plane_id)
     body: Body = {
         "name": row.name,
         "machineType": f"zones/{zone}/machineTypes/{plan.machine_type}",
         "scheduling": _scheduling(plan),
-        "disks": [_boot_disk(plan, row, labels)],
+        "disks": [_boot_disk(plan, row, labels, kms_key)],
         "networkInterfaces": [_interface(plan, zone)],
         "metadata": {
             "items": [
-                {"key": "startup-script", "value": startup_script},
-                {"key": "google-logging-enabled", "value": "true"},
-                {"key": "serial-port-logging-enable", "value": "true"},
+                {"key": key, "value": value}
+                for key, value in {"startup-script": startup_script, **_METADATA}.items()
             ]
+        },
+        "shieldedInstanceConfig": {
+            "enableSecureBoot": True,
+            "enableVtpm": True,
+            "enableIntegrityMonitoring": True,
         },
         "labels": labels,
     }
@@ -134,8 +151,8 @@ def _ttl_seconds(plan: JobPlan) -> int:
     return math.ceil(min(max(plan.max_run_duration, _SHORTEST_TTL), _LONGEST_TTL).total_seconds())
 
 
-def _boot_disk(plan: JobPlan, row: Resource, labels: Mapping[str, str]) -> Body:
-    return {
+def _boot_disk(plan: JobPlan, row: Resource, labels: Mapping[str, str], kms_key: str) -> Body:
+    disk: Body = {
         "boot": True,
         "autoDelete": True,
         "initializeParams": {
@@ -146,6 +163,10 @@ def _boot_disk(plan: JobPlan, row: Resource, labels: Mapping[str, str]) -> Body:
             "labels": {**labels, "sf-kind": DISK_KIND},
         },
     }
+    if kms_key:
+        region = row.location.rpartition("-")[0]
+        disk["diskEncryptionKey"] = {"kmsKeyName": kms_key.replace("{region}", region)}
+    return disk
 
 
 def _interface(plan: JobPlan, zone: str) -> Body:

@@ -75,7 +75,9 @@ class GceVm:
             path=_zonal(row, settings, "instances"),
             # A repeat of the same try is answered with the same operation instead of a second VM.
             query={"requestId": row.request_id},
-            body=instance_body(job, row, plane_id=settings.plane_id, startup_script=script),
+            body=instance_body(
+                job, row, plane_id=settings.plane_id, startup_script=script, kms_key=settings.kms_key
+            ),
             creates=True,
         )
 
