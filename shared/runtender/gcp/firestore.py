@@ -28,6 +28,13 @@ from runtender.ports import Create, Document, Increment, Remove, Snapshot, Updat
 
 _Fetched = firestore.DocumentSnapshot[firestore.DocumentReference]
 
+METHODS = (
+    "firestore.projects.databases.documents.batchGet",
+    "firestore.projects.databases.documents.commit",
+    "firestore.projects.databases.documents.runQuery",
+)
+"""Every API method that an entry point calls here: what the plane needs permission for. `watch` is for people."""
+
 _JOBS = "jobs"
 _TRY_S = 10.0
 # Seconds inside one call; minutes are left to redelivery and `wake_at`.

@@ -19,6 +19,9 @@ from runtender.errors import Rejected, Retryable
 if TYPE_CHECKING:
     from google.pubsub_v1 import PublisherClient
 
+METHODS = ("pubsub.projects.topics.publish",)
+"""Every API method that is called here: what the plane needs permission for."""
+
 _TRY_S = 10.0
 # Repeating may publish twice; every reader of a topic expects that anyway.
 _REPEATS = Retry(

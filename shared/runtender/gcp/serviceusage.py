@@ -18,6 +18,9 @@ from runtender.ports import Api, ApiAnswer, ApiRequest, Clock, Meter
 
 SERVICE_USAGE_URL = "https://serviceusage.googleapis.com"
 
+METHODS = ("compute.projects.get", "compute.regions.get", "serviceusage.services.consumerQuotaMetrics.get")
+"""Every API method that is called here: what the plane needs permission for."""
+
 _LOG = logging.getLogger("runtender.quota")
 
 _FRESH = timedelta(seconds=10)

@@ -18,6 +18,9 @@ from runtender.ports import Clock, ObjectPage, StoredObject
 
 STORAGE_URL = "https://storage.googleapis.com"
 
+METHODS = ("storage.objects.get", "storage.objects.insert", "storage.objects.list")
+"""Every API method that is called here: what the plane needs permission for."""
+
 # Reads, and writes whose repeat changes nothing: 429 is a bucket asking for a slower pace, not a spent budget.
 _REPEATED = PASSING | {429}
 _FACTS = "name,size,generation,timeCreated"
