@@ -49,6 +49,11 @@ _MOST_RETRIES = 10
 
 _LIMITED = frozenset({"jobs", "vcpus", "gpus"})
 _MOST_ALIVE = 1_000_000
+# A registry, and as much of a path in it as is meant.
+_IMAGES = re.compile(r"(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+)(:[0-9]+)?(/[a-z0-9._/-]*)?")
+_KEY = re.compile(
+    r"projects/[a-z0-9.:-]+/locations/([a-z0-9-]+|\{region\})/keyRings/[A-Za-z0-9_-]+/cryptoKeys/[A-Za-z0-9_-]+"
+)
 # A machine type, or `same`, and how it is sold.
 _ALTERNATIVE = re.compile(r"[a-z][a-z0-9-]*( spot| standard)?")
 
@@ -68,10 +73,13 @@ class Settings:
     status_bucket: str
     cells_prefix: str
     container_image: str = ""
+    image_allow: tuple[str, ...] = ()
+    require_digest: bool = False
     package_uri: str = ""
     entrypoint: str = "scale_forecasting.vertex_entry:main"
     compute_sa: str = ""
     subnetwork_uri: str = ""
+    kms_key: str = ""
     gke_cluster: str = ""
     gke_compute_class: str = ""
     gke_service_account: str = ""
@@ -118,10 +126,13 @@ class Settings:
             cells_prefix=reader.folder("SF_CELLS_PREFIX").rstrip("/")
             or _cells_prefix(warehouse, code_bucket),
             container_image=reader.text("SF_CONTAINER_IMAGE"),
+            image_allow=reader.images("SF_IMAGE_ALLOW"),
+            require_digest=reader.truth("SF_REQUIRE_DIGEST", default=False),
             package_uri=reader.text("SF_PACKAGE_URI"),
             entrypoint=reader.text("SF_ENTRYPOINT", "scale_forecasting.vertex_entry:main"),
             compute_sa=reader.text("SF_COMPUTE_SA"),
             subnetwork_uri=reader.text("SF_SUBNETWORK_URI"),
+            kms_key=reader.key("SF_KMS_KEY"),
             gke_cluster=reader.text("SF_GKE_CLUSTER"),
             gke_compute_class=reader.label("SF_GKE_COMPUTE_CLASS", ""),
             gke_service_account=reader.text("SF_GKE_SERVICE_ACCOUNT"),
@@ -239,6 +250,23 @@ class _Reader:
         value = self.text(name, default)
         if value and not _LABEL.fullmatch(value):
             self._refuse(name, value, "a label's value", "use at most 63 of a-z, 0-9, _ and -")
+        return value
+
+    def images(self, name: str) -> tuple[str, ...]:
+        """Read `us-docker.pkg.dev/my-project, ghcr.io/my-team/`."""
+        prefixes = tuple(filter(None, (part.strip() for part in self.text(name).split(","))))
+        for prefix in prefixes:
+            if not _IMAGES.fullmatch(prefix):
+                self._refuse(
+                    name, prefix, "a registry or a folder of one", "write e.g. us-docker.pkg.dev/my-project"
+                )
+        return prefixes
+
+    def key(self, name: str) -> str:
+        value = self.text(name)
+        if value and not _KEY.fullmatch(value):
+            example = "write projects/P/locations/{region}/keyRings/R/cryptoKeys/K"
+            self._refuse(name, value, "the name of a key", example)
         return value
 
     def live_limits(self, name: str) -> tuple[LiveLimit, ...]:

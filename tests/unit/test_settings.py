@@ -47,6 +47,20 @@ def test_all_that_is_wrong_is_named_at_once():
     assert all(fault.remedy for fault in caught.value.faults)
 
 
+def test_images_are_allowed_by_registries_and_folders():
+    settings = Settings.from_env({**LEAST, "SF_IMAGE_ALLOW": " ghcr.io/team/ ,us-docker.pkg.dev/p,"})
+
+    assert settings.image_allow == ("ghcr.io/team/", "us-docker.pkg.dev/p")
+    assert (Settings.from_env(LEAST).image_allow, Settings.from_env(LEAST).require_digest) == ((), False)
+
+
+@pytest.mark.parametrize("place", ["us-central1", "us", "global", "{region}"])
+def test_a_disks_key_lies_in_a_place_or_in_each_region(place):
+    key = f"projects/p/locations/{place}/keyRings/r/cryptoKeys/k"
+
+    assert Settings.from_env({**LEAST, "SF_KMS_KEY": key}).kms_key == key
+
+
 def test_a_stall_grace_of_zero_switches_the_watchdog_off():
     assert Settings.from_env({**LEAST, "SF_STALL_GRACE_S": "0"}).timing.stall_grace == timedelta()
 
@@ -75,6 +89,13 @@ def test_a_stall_grace_of_zero_switches_the_watchdog_off():
         pytest.param("SF_WAREHOUSE_URI", "wh/warehouse", id="a warehouse without gs://"),
         pytest.param("SF_CELLS_PREFIX", "/artifacts", id="a prefix without a bucket"),
         pytest.param("SF_PLANE_ID", "Main Plane", id="a plane id that no label can hold"),
+        pytest.param("SF_IMAGE_ALLOW", "my-project/worker", id="images of no registry"),
+        pytest.param("SF_IMAGE_ALLOW", "ghcr.io, https://ghcr.io", id="an address for a registry"),
+        pytest.param("SF_REQUIRE_DIGEST", "always", id="no truth value"),
+        pytest.param("SF_KMS_KEY", "my-key", id="a key without its place"),
+        pytest.param(
+            "SF_KMS_KEY", "projects/p/locations/{zone}/keyRings/r/cryptoKeys/k", id="a key per zone"
+        ),
     ],
 )
 def test_a_wrong_value_is_named_with_what_to_write(name, value):

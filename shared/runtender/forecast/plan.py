@@ -11,6 +11,7 @@ from runtender import ids
 from runtender.forecast.blocks import RunConfig
 from runtender.forecast.compute import FamilyCompute, resolve_family_compute
 from runtender.forecast.cost import Estimate, estimate
+from runtender.forecast.images import check_image
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.profiles import plan_note
 from runtender.forecast.sizing import PoolPlan, SlotWish, plan_pool, slot_of, unit_of
@@ -210,6 +211,8 @@ def staged(reader: FieldReader, request: SubmitRequest, settings: Settings, run_
     image = request.image or settings.container_image
     if not image:
         reader.fault("image", "is missing", "send `image`, or set SF_CONTAINER_IMAGE")
+    else:
+        check_image(reader, settings, image)
     package_uri = request.package_uri or settings.package_uri
     if not package_uri.startswith("gs://"):
         problem = f"{shown(package_uri)} is not a gs:// URI" if package_uri else "is missing"

@@ -17,12 +17,15 @@ from urllib.parse import quote
 
 from runtender.ids import marker_object
 from runtender.model import Job, JobPlan, Resource, SubmitKind
+from runtender.redaction import sed_commands
 from runtender.settings import Settings
+from runtender.worker.secret_names import secret_version
 from runtender.worker.source import bootstrap_source
 
 _TEMPLATE = files(__package__).joinpath("gce_startup.sh").read_text(encoding="utf-8")
 _JSON_TEXT = files(__package__).joinpath("gce_json_text.awk").read_text(encoding="utf-8")
 _TOKEN = re.compile(r"@@([A-Z_]+)@@")
+_REDACTION = [word for command in sed_commands() for word in ("-e", command)]
 
 _PYTHON = "/opt/venv/bin/python"
 _THREAD_CAPS = (
@@ -47,7 +50,7 @@ _LEAST_CALL_S = 5.0
 def startup_script(job: Job, row: Resource, settings: Settings) -> str:
     """Render the script for one try of a job. The same row always gives the same text."""
     words = {**_identity(job, row, settings), **_storage(job, row), **_container(job, row, settings.project)}
-    words.update(_spans(settings), JSON_TEXT=[_JSON_TEXT])
+    words.update(_spans(settings), JSON_TEXT=[_JSON_TEXT], REDACTION=_REDACTION)
     return _TOKEN.sub(lambda match: shlex.join(words[match[1]]), _TEMPLATE)
 
 
@@ -115,9 +118,19 @@ def _container(job: Job, row: Resource, project: str) -> Mapping[str, list[str]]
         "IMAGE": [plan.image_uri],
         "GPU_COUNT": [str(plan.accelerator_count if plan.accelerator_type else 0)],
         "SHM_SIZE": ["--shm-size", str(plan.shm_size_bytes)] if plan.shm_size_bytes else [],
-        "ENVIRONMENT": [word for name, value in environment.items() for word in ("--env", f"{name}={value}")],
+        "ENVIRONMENT": [
+            word for name, value in environment.items() for word in ("--env", _told(name, value))
+        ],
+        "SECRETS": [
+            f"{name}={version}" for name, value in environment.items() if (version := secret_version(value))
+        ],
         "COMMAND": container_command(plan),
     }
+
+
+def _told(name: str, value: str) -> str:
+    """Return how docker is told a variable; that of a secret it finds in its own environment."""
+    return name if secret_version(value) else f"{name}={value}"
 
 
 def _spans(settings: Settings) -> Mapping[str, list[str]]:

@@ -17,15 +17,15 @@ readonly NONCE=@@NONCE@@ ATTEMPT=@@ATTEMPT@@ PLACEMENT=@@PLACEMENT@@
 readonly STATUS_BUCKET=@@STATUS_BUCKET@@ STARTED_OBJECT=@@STARTED_OBJECT@@ TERMINAL_OBJECT=@@TERMINAL_OBJECT@@
 readonly LOG_BUCKET=@@LOG_BUCKET@@ LOG_OBJECT=@@LOG_OBJECT@@ LOG_URI=@@LOG_URI@@
 readonly SELF_DELETE=@@SELF_DELETE@@ IMAGE=@@IMAGE@@ GPU_COUNT=@@GPU_COUNT@@
-readonly -a SHM_SIZE=(@@SHM_SIZE@@) ENVIRONMENT=(@@ENVIRONMENT@@)
+readonly -a SHM_SIZE=(@@SHM_SIZE@@) ENVIRONMENT=(@@ENVIRONMENT@@) SECRETS=(@@SECRETS@@)
 readonly -a COMMAND=(@@COMMAND@@)
 
 # Seconds. The last pause repeats.
 readonly -a PAUSES=(@@PAUSES@@)
 readonly LOG_EVERY=@@LOG_EVERY@@ HTTP_TIMEOUT=@@HTTP_TIMEOUT@@ STOP_GRACE=@@STOP_GRACE@@
-readonly LAST_LOG_LIMIT=@@LAST_LOG_LIMIT@@ HURRIED_LOG_LIMIT=@@HURRIED_LOG_LIMIT@@ PULL_TRIES=6
+readonly LAST_LOG_LIMIT=@@LAST_LOG_LIMIT@@ HURRIED_LOG_LIMIT=@@HURRIED_LOG_LIMIT@@ PULL_TRIES=6 SECRET_TRIES=6
 # How the work ends when it comes to no container.
-readonly ALREADY_DECIDED=10 NO_GPU_DRIVER=11 NO_IMAGE=12
+readonly ALREADY_DECIDED=10 NO_GPU_DRIVER=11 NO_IMAGE=12 NO_SECRET=13
 
 readonly ROOT=${SF_GUEST_STATE:-/var/lib} DEVICES=${SF_GUEST_DEVICES:-/dev}
 readonly STATE=${ROOT}/sf-${NONCE} NVIDIA=${ROOT}/nvidia CONTAINER=sf-${NONCE}
@@ -133,6 +133,9 @@ log_text() {
   if [ -e "${EXEC_START}" ]; then docker logs --tail "$1" "${CONTAINER}" 2>&1; else cat "${SETUP_LOG}"; fi
 }
 
+# Takes out what is a token or a key by its shape: a log is read by more people than may see one.
+redact() { LC_ALL=C sed -E @@REDACTION@@; }
+
 # Numbers are drawn through a file, because another process draws the first ones, and maybe another boot the last.
 next_log_number() {
   local number=0
@@ -145,7 +148,7 @@ watch_log() {
   local sum last='' recent=${STATE}/recent.log
   while sleep "${LOG_EVERY}"; do
     if [ ! -e "${EXEC_START}" ]; then continue; fi
-    log_text 2000 | tail -c 65536 >"${recent}"
+    log_text 2000 | tail -c 65536 | redact >"${recent}"
     sum=$(cksum <"${recent}")
     if [ "${sum}" = "${last}" ]; then continue; fi
     create "${LOG_BUCKET}" "${LOG_OBJECT}$(next_log_number).log" "${recent}" text/plain "${HTTP_TIMEOUT}"
@@ -158,7 +161,7 @@ store_last_log() {
   local status try=0 file=${STATE}/last.log limit=${LAST_LOG_LIMIT} deadline
   if [ -n "${ENDING}" ]; then limit=${HURRIED_LOG_LIMIT}; fi
   deadline=$((SECONDS + limit))
-  log_text all | tail -c 5242880 >"${file}"
+  log_text all | tail -c 5242880 | redact >"${file}"
   while ((SECONDS < deadline)); do
     status=$(create "${LOG_BUCKET}" "${LOG_OBJECT}$1.log" "${file}" text/plain "$((deadline - SECONDS))")
     if is_stored "${status}" "${file}"; then return 0; fi
@@ -202,7 +205,7 @@ finish() {
   local detail number uri=''
   END_EPOCH=$(date +%s)
   if [ -e "${EXEC_START}" ]; then EXEC_START_EPOCH=$(<"${EXEC_START}"); fi
-  detail=$(log_text 25 | tail -n 25 | tail -c 3200 | json_text)
+  detail=$(log_text 25 | tail -n 25 | tail -c 65536 | redact | tail -c 3200 | json_text)
   if [ -n "${LOG_BUCKET}" ]; then
     number=$(next_log_number)
     uri=${LOG_URI}${number}.log
@@ -244,6 +247,7 @@ settle() {
     "${ALREADY_DECIDED}") remove_self ;;
     "${NO_GPU_DRIVER}") judge null false GpuDriver ;;
     "${NO_IMAGE}") judge null false ImagePull ;;
+    "${NO_SECRET}") judge null false ConfigFault ;;
     *) judge "$1" false ExitCode ;;
   esac
 }
@@ -276,6 +280,25 @@ pull_image() {
   done
 }
 
+# export_secret NAME VERSION: reads a secret's version into a variable of this process, from where docker takes it. What it
+# says is never on a command line or on the disk.
+export_secret() {
+  local answer status try=0
+  while :; do
+    answer=$(call -m "${HTTP_TIMEOUT}" "https://secretmanager.googleapis.com/v1/$2:access")
+    status=${answer: -3}
+    case ${status} in 000 | 408 | 429 | 5??) ((++try < SECRET_TRIES)) && pause "$((try - 1))" && continue ;; esac
+    break
+  done
+  if [ "${status}" != 200 ]; then logged say "$1: $2: HTTP ${status}" && return 1; fi
+  export "$1=$(printf %s "${answer}" | sed -n 's/.*"data" *: *"\([^"]*\)".*/\1/p' | base64 -d)"
+}
+
+export_secrets() {
+  local secret
+  for secret in "${SECRETS[@]}"; do export_secret "${secret%%=*}" "${secret#*=}" || return 1; done
+}
+
 # Without --rm, so that its state and log outlive it. If memory runs out the kernel takes the container before docker
 # or this script, so that somebody is left to tell. Returns docker's own code if it does not start.
 start_container() {
@@ -305,6 +328,7 @@ work() {
   local teller=''
   if is_decided; then return "${ALREADY_DECIDED}"; fi
   if [ "${GPU_COUNT}" != 0 ]; then prepare_gpus || return "${NO_GPU_DRIVER}"; fi
+  export_secrets || return "${NO_SECRET}"
   pull_image || return "${NO_IMAGE}"
   start_container || return
   write_marker "${STARTED}" RUNNING null '' '' ''

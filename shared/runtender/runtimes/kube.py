@@ -14,7 +14,8 @@ from runtender.forecast.sizing import thread_caps
 from runtender.model import Job, JobPlan, KubernetesPlan, Resource, ResourceKind, SubmitKind
 from runtender.runtimes.pod_shape import node_selector, resources, shared_memory_bytes, tolerations
 from runtender.settings import Settings
-from runtender.worker.source import index_source
+from runtender.worker.secret_names import secret_version
+from runtender.worker.source import index_source, secrets_source
 
 Body = dict[str, Any]
 
@@ -124,8 +125,13 @@ def worker_command(bearing: Bearing) -> tuple[list[str], list[str]]:
     """Return command and arguments of a worker: a task its own, a forecast the bootstrap of an index with the driver's."""
     plan = bearing.plan
     if plan.kind is SubmitKind.TASK:
-        return list(plan.command), list(plan.args)
+        return [*_secrets_first(plan), *plan.command], list(plan.args)
     return [PYTHON, "-c", index_source()], package_arguments(bearing)
+
+
+def _secrets_first(plan: JobPlan) -> list[str]:
+    """Return what reads the secrets that a task names before its command runs; nothing where it names none."""
+    return [PYTHON, "-c", secrets_source()] if any(map(secret_version, plan.env.values())) else []
 
 
 def package_arguments(bearing: Bearing) -> list[str]:

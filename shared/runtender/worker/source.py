@@ -35,6 +35,11 @@ def ray_source() -> str:
     return _text("ray_bootstrap.py")
 
 
+def secrets_source() -> str:
+    """Return the program that puts secrets in the place of their names and becomes the command behind it (see `secrets`)."""
+    return _text("secrets.py")
+
+
 def _text(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 

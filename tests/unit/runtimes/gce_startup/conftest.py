@@ -5,6 +5,7 @@ Nothing of the script is edited. It finds the server through curl's own settings
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -52,6 +53,7 @@ class Cloud:
     calls: list[str] = field(default_factory=list)
     buckets: frozenset[str] = frozenset({"status", "code"})
     preempted: threading.Event = field(default_factory=threading.Event)
+    secrets: dict[str, str] = field(default_factory=dict)
     tokens: int = 0
     fresh_tokens: set[str] = field(default_factory=set)
     on_call: Callable[[str], object] = len
@@ -70,9 +72,17 @@ class Cloud:
         for part, answers in self.planned.items():
             if part in self.calls[-1] and answers:
                 return answers.pop(0)
+        if request.path.startswith("/v1/projects/"):
+            return self._secret(request.path.removeprefix("/v1/").removesuffix(":access"))
         return (
             self._instance(request) if request.path.startswith("/compute/") else self._object(request, name)
         )
+
+    def _secret(self, version: str) -> HttpResponse:
+        if version not in self.secrets:
+            return google_error(403, "forbidden", f"no secretmanager.versions.access on {version}")
+        data = base64.b64encode(self.secrets[version].encode()).decode()
+        return json_response(200, {"name": version, "payload": {"data": data, "dataCrc32c": "1"}})
 
     def _metadata(self, request: HttpRequest) -> HttpResponse:
         if request.headers.get("Metadata-Flavor") != "Google":
@@ -243,7 +253,10 @@ def machine(
         (tools / name).symlink_to(STANDINS / "tool")
     (state / "systemctl.says").write_text("running\n")
     with serve(cloud.answer, tls=authority) as apis, serve(cloud.answer) as metadata:
-        hosts = [f"{host}.googleapis.com:443:127.0.0.1:{apis.port}" for host in ("storage", "compute")]
+        hosts = [
+            f"{host}.googleapis.com:443:127.0.0.1:{apis.port}"
+            for host in ("storage", "compute", "secretmanager")
+        ]
         hosts.append(f"metadata.google.internal:80:127.0.0.1:{metadata.port}")
         settings = [f'connect-to = "{host}"' for host in hosts] + [
             f'cacert = "{authority.ca_file}"',
