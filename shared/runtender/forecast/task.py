@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -12,7 +11,9 @@ from runtender.forecast import machines
 from runtender.forecast.catalogue import Catalogue
 from runtender.forecast.cost import check_cap, estimate
 from runtender.forecast.gke_run import GKE, ClusterName, Clusters, on_cluster, on_pods, placed
+from runtender.forecast.images import check_image
 from runtender.forecast.knowledge import Knowledge
+from runtender.forecast.task_words import check_said, names_secrets
 from runtender.forecast.terms import (
     Hardware,
     HardwareWish,
@@ -28,18 +29,12 @@ from runtender.forecast.validation import (
     choice,
     list_of,
     optional,
-    shown,
     text,
     whole,
     word,
 )
 from runtender.model import JobPlan, Placement, SubmitRequest, WalkPolicy
 from runtender.settings import Settings
-
-# A start-up script carries the command; Compute Engine takes 256 KiB of it.
-_MOST_TEXT = 64 * 1024
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OWN_ENV = "SF_"
 
 TASK_FIELDS: Mapping[str, Kind] = {
     "name": text(128),
@@ -78,10 +73,7 @@ def parse_task(raw: Mapping[str, Any]) -> TaskConfig:
     reader = FieldReader()
     reader.refuse_depth(raw)
     fields = reader.fields(raw, "", TASK_FIELDS, required=("name",))
-    _check_env(reader, fields.get("env", {}))
-    words = [*fields.get("command", ()), *fields.get("args", ()), *map(str, fields.get("env", {}).values())]
-    if sum(map(len, words)) > _MOST_TEXT:
-        reader.fault("args", "command, args and env are larger than 64 KiB together", "read them from a file")
+    check_said(reader, fields)
     reader.finish()
     return TaskConfig(**fields)
 
@@ -110,6 +102,8 @@ def plan_task(
     image = task.image or request.image or settings.container_image
     if not image:
         reader.fault("image", "is missing", "write the container image to run")
+    else:
+        check_image(reader, settings, image)
     hardware = _hardware(reader, task, catalogue)
     spans = spans_for(reader, settings, request.limits, walk, on_gpu=task.hardware == "gpu")
     if hardware is None:
@@ -171,16 +165,6 @@ def _hardware(reader: FieldReader, task: TaskConfig, catalogue: Catalogue) -> Ha
     return choose_hardware(reader, "config", wish, catalogue)
 
 
-def _check_env(reader: FieldReader, env: Mapping[str, Any]) -> None:
-    for name, value in env.items():
-        if not _ENV_NAME.fullmatch(name) or name.startswith(_OWN_ENV):
-            reader.fault(
-                f"env.{name}", "is not a name to use", "use letters, digits and _; SF_ is the plane's"
-            )
-        if not word().accepts(value):
-            reader.fault(f"env.{name}", f"{shown(value)} is not accepted", f"it must be {word().expects}")
-
-
 def _check_request(reader: FieldReader, task: TaskConfig, request: SubmitRequest, settings: Settings) -> None:
     for name in ("families", "models", "overrides"):
         if getattr(request, name):
@@ -188,6 +172,11 @@ def _check_request(reader: FieldReader, task: TaskConfig, request: SubmitRequest
     if task.runtime == GKE:
         if not settings.gke_cluster:
             reader.fault("SF_GKE_CLUSTER", "is not set", "set it to the cluster that tasks run on")
+        if not task.command and names_secrets(task.env):
+            problem = (
+                "is missing: on gke it is run by what reads the secrets, which knows no image's entry point"
+            )
+            reader.fault("command", problem, "write the image's entry point")
         return
     check_deployment(reader, settings)
     if task.workers > 1:

@@ -114,6 +114,27 @@ def test_bad_input_is_recorded_copied_to_the_dead_letters_and_provisions_nothing
 
 
 @pytest.mark.parametrize(
+    "message",
+    [
+        pytest.param(
+            {"kind": "task", "config": {"name": "n", "env": {"DB_PASSWORD": "hunter2"}}}, id="by its name"
+        ),
+        pytest.param({"kind": "task", "config": {"name": "n", "args": ["ya29.hunter2"]}}, id="by its shape"),
+        pytest.param({"famlies": "Bearer hunter2"}, id="where nothing should be"),
+        pytest.param(b'{"token": "ya29.hunter2"', id="in what is no JSON"),
+    ],
+)
+def test_a_secret_in_a_message_is_in_no_answer_no_dead_letter_and_no_log(world, message, caplog):
+    caplog.set_level("DEBUG")
+    assert world.send(message).state == "rejected"
+    row = world.request("m-1")
+    assert "hunter2" not in repr(
+        (row, world.topics.sent, caplog.messages, [vars(one) for one in caplog.records])
+    )
+    assert "[redacted]" in world.topics.sent[0][1].decode()
+
+
+@pytest.mark.parametrize(
     "message", [b"{", {"request_id": "r-1", "famlies": []}], ids=["no JSON", "unknown key"]
 )
 def test_a_rejected_message_that_comes_again_gets_its_answer_and_is_one_dead_letter(world, message):

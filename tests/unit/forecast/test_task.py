@@ -88,6 +88,16 @@ def test_a_task_that_cannot_be_is_refused_by_field(change, field):
     [
         pytest.param({"image": None}, "image", id="no image anywhere"),
         pytest.param({"runtime": "gke"}, "SF_GKE_CLUSTER", id="on Kubernetes, but no cluster stands"),
+        pytest.param(
+            {
+                "runtime": "gke",
+                "command": [],
+                "env": {"TOKEN": "secret://projects/p/secrets/s/versions/1"},
+                "variables": {"SF_GKE_CLUSTER": "c"},
+            },
+            "command",
+            id="secrets on Kubernetes for nobody knows what",
+        ),
         pytest.param({"workers": 2}, "workers", id="two VMs"),
         pytest.param({"hardware": "gpu"}, "config.gpu_type", id="acceptance-Z18 task"),
         pytest.param({"gpu_type": "L4"}, "config.gpu_type", id="a GPU type on cpu"),
