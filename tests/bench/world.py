@@ -249,4 +249,4 @@ class Guest:
         row = job.resources[-1]
         write_end(self._world.objects, job)
         self._world.engine.step(self._job_key)
-        self._world.api.send(GceVm().delete(row, self._world.plane.settings))
+        self._world.api.send(GceVm().delete(job, row, self._world.plane.settings))

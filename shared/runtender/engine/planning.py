@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtender.capacity.candidates import Region, cluster_candidates, zonal_candidates
 from runtender.capacity.policy import policy_for
@@ -15,7 +15,6 @@ from runtender.forecast.canonical import run_id_of, to_document
 from runtender.forecast.config import parse_config
 from runtender.forecast.cost import total
 from runtender.forecast.families import pool_families
-from runtender.forecast.gke_run import ClusterName, Clusters, cluster_wanted
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.plan import costs
 from runtender.forecast.profiles import profile_path, usable_profiles, wanted_key
@@ -27,6 +26,9 @@ from runtender.forecast.validation import FieldReader
 from runtender.ids import TASK
 from runtender.model import JobPlan, Placement, SubmitKind, SubmitRequest, WalkPolicy
 from runtender.settings import Settings
+
+if TYPE_CHECKING:
+    from runtender.forecast.gke_run import ClusterName, Clusters
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,18 +75,19 @@ class Asked:
         """Return the standing clusters that the message's jobs are to run on."""
         config = self.config
         if isinstance(config, TaskConfig):
-            named = [task_cluster(config, settings)]
-        else:
-            named = [
-                cluster_wanted(config, self.request, settings, family, knowledge.catalogue)
-                for family in self._families(config)
-                if runtime_of(config, family) in GKE_RUNTIMES
-            ]
-        return frozenset(name for name in named if name is not None)
+            cluster = task_cluster(config, settings)
+            return frozenset([cluster] if cluster else [])
+        # What is wrong with the families is the planner's to say.
+        families = pool_families(select_models(FieldReader(), config, self.request))
+        on_pods = [family for family in families if runtime_of(config, family) in GKE_RUNTIMES]
+        if not on_pods:
+            return frozenset()
+        from runtender.forecast.gke_run import cluster_wanted  # noqa: PLC0415 - cold start
 
-    def _families(self, config: RunConfig) -> tuple[str, ...]:
-        """Return the families that are asked for; what is wrong with them is the planner's to say."""
-        return pool_families(select_models(FieldReader(), config, self.request))
+        named = [
+            cluster_wanted(config, self.request, settings, family, knowledge.catalogue) for family in on_pods
+        ]
+        return frozenset(name for name in named if name is not None)
 
 
 def read_asked(request: SubmitRequest, raw: Mapping[str, Any], knowledge: Knowledge) -> Asked:

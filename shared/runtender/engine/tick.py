@@ -22,6 +22,8 @@ class Watchdog:
     def __init__(self, plane: Plane, engine: Engine) -> None:
         self._plane = plane
         self._engine = engine
+        self._clusters: tuple[str, ...] = ()
+        self._ask_again = plane.clock.now()
 
     def tick(self) -> int:
         """Run one tick within its budget; return how many jobs were looked at."""
@@ -44,7 +46,7 @@ class Watchdog:
     def _search_clusters(self, looked: set[str]) -> None:
         """Look through the clusters, each tick from another one on: those that do not answer must not hide the rest."""
         clock, timing = self._plane.clock, self._plane.settings.timing
-        end, clusters = clock.now() + timing.tick_budget, known_clusters(self._plane)
+        end, clusters = clock.now() + timing.tick_budget, self._known_clusters()
         turn = int(clock.now().timestamp() / timing.tick.total_seconds())
         for at in range(len(clusters)):
             if clock.now() >= end:
@@ -52,6 +54,14 @@ class Watchdog:
             runtime = self._plane.runtimes[GKE]
             for fleet in read_fleets(self._plane, runtime, [clusters[(turn + at) % len(clusters)]]):
                 self._search(runtime, fleet, looked)
+
+    def _known_clusters(self) -> tuple[str, ...]:
+        """Return the clusters that may have Jobs. They hardly ever change: a process asks again after a while."""
+        now = self._plane.clock.now()
+        if now >= self._ask_again:
+            self._clusters = known_clusters(self._plane)
+            self._ask_again = now + self._plane.settings.timing.watch_interval / 2
+        return self._clusters
 
     def _search(self, runtime: Runtime, fleet: Fleet, looked: set[str]) -> None:
         sweep(self._plane, runtime, fleet)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from runtender import ids
 from runtender.forecast.blocks import RunConfig
 from runtender.forecast.canonical import run_id_of
 from runtender.forecast.cost import check_cap
 from runtender.forecast.families import PYTHON_FAMILIES, models_of, pool_families
-from runtender.forecast.gke_run import Clusters, on_kubernetes
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.plan import Shared, costs, on_vm, staged
 from runtender.forecast.selection import check_served, runtime_of, select_models
@@ -22,6 +22,9 @@ from runtender.forecast.terms import GKE_RUNTIMES, check_deployment
 from runtender.forecast.validation import FieldReader
 from runtender.model import JobPlan, Placement, SubmitRequest, WalkPolicy
 from runtender.settings import Settings
+
+if TYPE_CHECKING:
+    from runtender.forecast.gke_run import Clusters
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,5 +89,8 @@ def _plan(
     key = ids.JobKey(run_id=shared.run_id, family=family, attempt=attempt)
     if runtime_of(shared.config, family) not in GKE_RUNTIMES:
         return on_vm(shared, key, models)
+    # Only here: a run on VMs needs nothing of it.
+    from runtender.forecast.gke_run import on_kubernetes  # noqa: PLC0415 - cold start
+
     there = replace(shared, placements=places.cluster_zones, walk=places.cluster_walk)
     return on_kubernetes(there, key, models, places.clusters, only_served=places.only_served)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtender import ids
 from runtender.forecast import machines
 from runtender.forecast.catalogue import Catalogue
 from runtender.forecast.cost import check_cap, estimate
-from runtender.forecast.gke_run import GKE, ClusterName, Clusters, on_cluster, on_pods, placed
 from runtender.forecast.images import check_image
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.task_words import check_said, names_secrets
@@ -35,6 +34,11 @@ from runtender.forecast.validation import (
 )
 from runtender.model import JobPlan, Placement, SubmitRequest, WalkPolicy
 from runtender.settings import Settings
+
+if TYPE_CHECKING:
+    from runtender.forecast.gke_run import ClusterName, Clusters
+
+GKE = "gke"
 
 TASK_FIELDS: Mapping[str, Kind] = {
     "name": text(128),
@@ -132,8 +136,11 @@ def plan_task(
 
 def task_cluster(task: TaskConfig, settings: Settings) -> ClusterName | None:
     """Return the standing cluster that a task runs on; None for one on a VM."""
-    on_pods = task.runtime == GKE and settings.gke_cluster
-    return ClusterName(settings.gke_cluster, None) if on_pods else None
+    if task.runtime != GKE or not settings.gke_cluster:
+        return None
+    from runtender.forecast.gke_run import ClusterName  # noqa: PLC0415 - cold start
+
+    return ClusterName(settings.gke_cluster, None)
 
 
 def _on_pods(
@@ -145,6 +152,8 @@ def _on_pods(
     attempt: int,
 ) -> JobPlan:
     key = ids.JobKey(run_id=task_run_id(task), family=ids.TASK, attempt=attempt)
+    from runtender.forecast.gke_run import on_cluster, on_pods, placed  # noqa: PLC0415 - cold start
+
     named = task_cluster(task, settings)
     facts = clusters.get(named) if named else None
     plan = on_pods(plan, settings, key, task.workers)
