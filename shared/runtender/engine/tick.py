@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from runtender.engine.clusters import GKE, known_clusters
 from runtender.engine.fleet import Fleet, at_work, read_fleets, suspects, sweep
@@ -14,6 +14,7 @@ from runtender.ports import Runtime
 
 _DUE_AT_ONCE = 100
 _FEW = 8
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Watchdog:
@@ -23,7 +24,7 @@ class Watchdog:
         self._plane = plane
         self._engine = engine
         self._clusters: tuple[str, ...] = ()
-        self._ask_again = plane.clock.now()
+        self._ask_again = _LONG_AGO
 
     def tick(self) -> int:
         """Run one tick within its budget; return how many jobs were looked at."""
@@ -46,7 +47,7 @@ class Watchdog:
     def _search_clusters(self, looked: set[str]) -> None:
         """Look through the clusters, each tick from another one on: those that do not answer must not hide the rest."""
         clock, timing = self._plane.clock, self._plane.settings.timing
-        end, clusters = clock.now() + timing.tick_budget, self._known_clusters()
+        end, clusters = clock.now() + timing.tick_budget, self._known_clusters(quiet=not looked)
         turn = int(clock.now().timestamp() / timing.tick.total_seconds())
         for at in range(len(clusters)):
             if clock.now() >= end:
@@ -55,12 +56,12 @@ class Watchdog:
             for fleet in read_fleets(self._plane, runtime, [clusters[(turn + at) % len(clusters)]]):
                 self._search(runtime, fleet, looked)
 
-    def _known_clusters(self) -> tuple[str, ...]:
-        """Return the clusters that may have Jobs. They hardly ever change: a process asks again after a while."""
-        now = self._plane.clock.now()
-        if now >= self._ask_again:
+    def _known_clusters(self, *, quiet: bool) -> tuple[str, ...]:
+        """Return the clusters that may have Jobs. They hardly ever change: a process asks now and then, in quiet ticks."""
+        now, interval = self._plane.clock.now(), self._plane.settings.timing.watch_interval
+        if now >= self._ask_again + (timedelta() if quiet else interval):
             self._clusters = known_clusters(self._plane)
-            self._ask_again = now + self._plane.settings.timing.watch_interval / 2
+            self._ask_again = now + interval / 2
         return self._clusters
 
     def _search(self, runtime: Runtime, fleet: Fleet, looked: set[str]) -> None:
