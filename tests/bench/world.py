@@ -153,6 +153,7 @@ class World:
         settings = Settings.from_env(SETTINGS)
         self.plane = Plane(settings=settings, clock=self.clock, runtimes={"gce": GceVm()}, **counted)
         self.engine = Engine(self.plane)
+        self._watchdog = Watchdog(self.plane, self.engine)
         self.objects.put(*PANEL)
 
     def receive(self) -> Receipt:
@@ -170,7 +171,7 @@ class World:
 
     def tick(self) -> int:
         """Deliver a tick; return how many jobs it looked at."""
-        return Watchdog(self.plane, self.engine).tick()
+        return self._watchdog.tick()
 
     def live_through_minute(self, guest: Guest) -> None:
         """Let a minute pass, and happen what has to."""
