@@ -42,7 +42,7 @@ CLIENTS = frozenset(
 PLANE = frozenset(
     """
     runtender runtender.capacity runtender.decide runtender.engine runtender.errors runtender.gcp runtender.ids
-    runtender.logs runtender.model runtender.observed runtender.ports runtender.runtimes runtender.settings
+    runtender.logs runtender.model runtender.observed runtender.ports runtender.redaction runtender.runtimes runtender.settings
     runtender.wire runtender.wiring runtender.worker
     """.split()
 )

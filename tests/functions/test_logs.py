@@ -41,7 +41,7 @@ def a_task(env):
 
 
 def test_a_whole_happy_run_is_told_line_by_line_and_no_secret_is(cloud, events, told):
-    lines = told("on_submit", events.message(a_task({"API_KEY": "hunter2-in-task"}), message_id="m-1"))
+    lines = told("on_submit", events.message(a_task({"GREETING": "hunter2-in-task"}), message_id="m-1"))
     for stage, body in (
         ("started", {"status": "RUNNING"}),
         ("terminal", {"status": "SUCCEEDED", "exit_code": 0}),
