@@ -13,19 +13,17 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from runtender.local.compute.events import Booted, StopReason
-from runtender.local.http import HttpResponse
+from runtender.local.simulation.lives import Life
+from runtender.local.simulation.storage import Network, WorkerStorage, is_stored, pause_s
 from runtender.worker.layout import cells_object, summary_object
 
 _WORD = re.compile(r"(?<=\s)([A-Z_]+)=([^\s'()]*)")
 _LAST_WORD = "readonly -a COMMAND="
-_PAUSES_S = (1, 2, 4, 8, 16, 30)
 _LAST_LOG_TRIES = 3
 _PANEL_FILES = 4
-
-Life = Generator[float, None, None]
 
 
 class Death(StrEnum):
@@ -59,11 +57,8 @@ ORDINARY = Behaviour()
 """Four minutes of work, and a good end."""
 
 
-class Surroundings(Protocol):
+class Surroundings(Network, Protocol):
     """What a guest can reach."""
-
-    def request(self, machine: str, method: str, url: str, body: bytes = b"") -> HttpResponse:
-        """Send one HTTP request with the machine's token."""
 
     def print_serial(self, instance_id: str, line: bytes) -> None:
         """Print on the machine's console."""
@@ -87,6 +82,7 @@ class Guest:
         self.life = self._main()
         self._disk = disk
         self._around = around
+        self._storage = WorkerStorage(booted.name, around)
         self._words = _read_words(booted.metadata.get("startup-script", ""))
         self._started_at: int | None = None
 
@@ -117,15 +113,13 @@ class Guest:
             yield from self._run_container()
 
     def _is_decided(self) -> Generator[float, None, bool]:
-        url = (
-            f"/storage/v1/b/{self._words['STATUS_BUCKET']}/o/{quote(self._words['TERMINAL_OBJECT'], safe='')}"
-        )
+        bucket, name = self._words["STATUS_BUCKET"], self._words["TERMINAL_OBJECT"]
         tries = 0
         while True:
-            status = self._send("GET", f"{url}?fields=name").status
+            status = self._storage.read(bucket, name, query="fields=name").status
             if status in {200, 403, 404}:
                 return status == 200
-            yield _pause(tries)
+            yield pause_s(tries)
             tries += 1
 
     def _run_container(self) -> Life:
@@ -138,7 +132,7 @@ class Guest:
             started = started or self._store_started()
             if self.stopped or self.behaviour.dies is Death.AT_WORK:
                 break
-            self._upload_result(cells_object(0, seq), b"cells")
+            self._storage.upload(self._words["SF_CELLS_URI"], cells_object(0, seq), b"cells")
         if self.behaviour.dies is Death.AT_WORK:
             return
         yield from self._judge()
@@ -150,7 +144,7 @@ class Guest:
             yield from self._finish("FAILED", self.behaviour.exit_code, "ExitCode")
         else:
             if self.behaviour.summary:
-                self._upload_result(summary_object(0), self._summary())
+                self._storage.upload(self._words["SF_CELLS_URI"], summary_object(0), self._summary())
             yield from self._finish("SUCCEEDED", 0, "Completed")
 
     def _interruption(self) -> str | None:
@@ -181,48 +175,37 @@ class Guest:
 
     def _store_last_log(self) -> Life:
         for tries in range(_LAST_LOG_TRIES):
-            answer = self._create(self._words["LOG_BUCKET"], f"{self._words['LOG_OBJECT']}1.log", b"log")
+            answer = self._storage.create(
+                self._words["LOG_BUCKET"], f"{self._words['LOG_OBJECT']}1.log", b"log"
+            )
             if answer.status not in {0, 408, 429} and answer.status < 500:
                 return
-            yield _pause(tries)
+            yield pause_s(tries)
 
     def _store_terminal(self) -> Life:
         """Try for as long as the machine lives."""
         tries = 0
         while True:
-            answer = self._create(
+            answer = self._storage.create(
                 self._words["STATUS_BUCKET"], self._words["TERMINAL_OBJECT"], self._disk["terminal"]
             )
-            if _is_stored(answer):
+            if is_stored(answer):
                 return
-            yield _pause(tries)
+            yield pause_s(tries)
             tries += 1
 
     def _store_started(self) -> bool:
         body = json.dumps(self._marker("RUNNING", None, None)).encode()
-        return _is_stored(self._create(self._words["STATUS_BUCKET"], self._words["STARTED_OBJECT"], body))
-
-    def _upload_result(self, name: str, body: bytes) -> None:
-        """Store a result; the storage client repeats what fails in passing."""
-        bucket, _, folder = self._words["SF_CELLS_URI"].removeprefix("gs://").partition("/")
-        for _ in _PAUSES_S:
-            if 0 < self._create(bucket, f"{folder}/{name}", body).status < 500:
-                return
+        return is_stored(
+            self._storage.create(self._words["STATUS_BUCKET"], self._words["STARTED_OBJECT"], body)
+        )
 
     def _remove_self(self) -> None:
         if self._words["SELF_DELETE"] == "true":
             place = self.booted
-            self._send(
-                "DELETE", f"/compute/v1/projects/{place.project}/zones/{place.zone}/instances/{place.name}"
-            )
+            path = f"/compute/v1/projects/{place.project}/zones/{place.zone}/instances/{place.name}"
+            self._around.request(place.name, "DELETE", path)
         self._around.power_off(self.booted.instance_id, self.booted.boot)
-
-    def _create(self, bucket: str, name: str, body: bytes) -> HttpResponse:
-        query = f"uploadType=media&ifGenerationMatch=0&name={quote(name, safe='')}"
-        return self._send("POST", f"/upload/storage/v1/b/{bucket}/o?{query}", body)
-
-    def _send(self, method: str, url: str, body: bytes = b"") -> HttpResponse:
-        return self._around.request(self.booted.name, method, url, body)
 
     def _marker(self, status: str, exit_code: int | None, reason: str | None) -> Mapping[str, Any]:
         now, since = self._around.epoch(), self._started_at
@@ -253,13 +236,3 @@ def _read_words(script: str) -> dict[str, str]:
     """Read what the script was rendered with; `quote` made single words of all that a guest needs."""
     head = script[: script.find(_LAST_WORD)]
     return {name: unquote(value) for name, value in _WORD.findall(head)}
-
-
-def _is_stored(answer: HttpResponse) -> bool:
-    if answer.status == 403:
-        return b"storage.objects.delete" in answer.body
-    return answer.status in {200, 412}
-
-
-def _pause(tries: int) -> float:
-    return _PAUSES_S[min(tries, len(_PAUSES_S) - 1)]
