@@ -20,6 +20,8 @@ from runtender.local.kubernetes.routes import Call
 from runtender.local.kubernetes.schema import Problem, Schemas, Trouble, without_unknown
 
 _JSON = "application/json"
+_TEMPLATE = ("spec", "template", "spec", "containers")
+_PARTS = {"pods": ("spec", "containers"), "jobs": _TEMPLATE, "deployments": _TEMPLATE}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +52,7 @@ def check_object(call: Call, document: Document, schemas: Schemas | None) -> Bod
                           f"strict decoding error: {', '.join(unknown)}")  # fmt: skip
     without_unknown(document, problems)
     _refuse_values(call.resource, document, problems)
+    _refuse_gaps(call.resource, document)
     return Body(document=document, warnings=tuple(unknown) if mode == "Warn" else ())
 
 
@@ -113,6 +116,16 @@ def _refuse_values(resource: Resource, document: Document, problems: Iterable[Pr
     if causes:
         metadata = document["metadata"]
         raise invalid(resource, str(metadata.get("name") or metadata.get("generateName", "")), causes)
+
+
+def _refuse_gaps(resource: Resource, document: Document) -> None:
+    """Refuse an object without the parts that all else here relies on, also where no schemas are installed."""
+    found: Any = document
+    for depth, step in enumerate(_PARTS.get(resource.plural, ()), 1):
+        found = found.get(step)
+        if not isinstance(found, dict | list):
+            field = ".".join(_PARTS[resource.plural][:depth])
+            raise invalid(resource, str(document["metadata"].get("name", "")), [required(field)])
 
 
 def _json_type(value: object) -> str:

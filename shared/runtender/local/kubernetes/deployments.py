@@ -130,7 +130,6 @@ class DeploymentController:
             progress = "NewReplicaSetAvailable" if enough else "ReplicaSetUpdated"
             set_condition(deployment, "Progressing", True, now, reason=progress)
             for condition in deployment["status"]["conditions"]:
-                condition.pop("lastProbeTime", None)
                 condition["lastUpdateTime"] = condition["lastTransitionTime"]
 
         self._cluster.store.edit(key, write)

@@ -13,6 +13,9 @@ from typing import Any
 
 Document = dict[str, Any]
 
+# Kinds whose conditions have room for when they were last looked at, which nobody fills any more.
+_PROBED = frozenset({"Job", "Pod"})
+
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
 class Key:
@@ -129,7 +132,9 @@ def set_condition(
     before = condition_of(document, kind)
     status = "True" if value else "False"
     since = before["lastTransitionTime"] if before and before["status"] == status else stamp(now)
-    condition = {"type": kind, "status": status, "lastProbeTime": None, "lastTransitionTime": since}
+    condition: Document = {"type": kind, "status": status, "lastTransitionTime": since}
+    if document.get("kind") in _PROBED:
+        condition["lastProbeTime"] = None
     condition |= {key: text for key, text in (("reason", reason), ("message", message)) if text}
     conditions = document.setdefault("status", {}).setdefault("conditions", [])
     if before is None:

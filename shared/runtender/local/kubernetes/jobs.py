@@ -69,13 +69,13 @@ class JobController:
                     self._cluster.wake(self._release_orphan, pod_key(pod))
             else:
                 self._cluster.wake(self._sync, change.key)
-        elif change.key.resource == "pods" and change.type is not ChangeType.DELETED:
+        elif change.key.resource == "pods":
             owner = controller_of(change.document)
             job = self._cluster.store.find(owner["uid"]) if owner else None
             if job is not None and job["kind"] == "Job":
                 key = Key(resource="jobs", namespace=change.key.namespace, name=name_of(job))
                 self._cluster.wake(self._sync, key)
-            elif TRACKING in finalizers_of(change.document):
+            elif change.type is not ChangeType.DELETED and TRACKING in finalizers_of(change.document):
                 self._cluster.wake(self._release_orphan, change.key)
 
     def _release_orphan(self, key: Key) -> None:

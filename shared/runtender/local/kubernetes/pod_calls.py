@@ -5,7 +5,7 @@ from __future__ import annotations
 from runtender.local.http import HttpResponse, json_response
 from runtender.local.kubernetes.bodies import read_json
 from runtender.local.kubernetes.documents import Document, uid_of
-from runtender.local.kubernetes.errors import StatusError, bad_request
+from runtender.local.kubernetes.errors import bad_request, internal_error
 from runtender.local.kubernetes.logs import LogRequest
 from runtender.local.kubernetes.parts import Parts
 from runtender.local.kubernetes.pods import grace_s, node_of
@@ -37,7 +37,7 @@ def check_log(parts: Parts, call: Call, pod: Document) -> None:
         raise bad_request(f"pod {name} does not have a host assigned")
     if node_of(pod) in parts.nodes.lost:
         message = f'Get "https://{node_of(pod)}:10250/containerLogs": dial tcp: i/o timeout'
-        raise StatusError(500, "InternalError", message)
+        raise internal_error(message)
     for status in pod["status"].get("containerStatuses") or ():
         waiting = status["state"].get("waiting")
         if status["name"] == container and waiting and not status["lastState"]:

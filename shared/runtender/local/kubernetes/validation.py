@@ -35,8 +35,9 @@ def wrong_object(resource: str, document: Document) -> list[Cause]:
 
 def wrong_change(resource: str, before: Document, after: Document) -> list[Cause]:
     """Return what is wrong with a new version of an object."""
-    checks = _CHANGES.get(resource)
-    return [*_wrong_labels(after), *(checks(before, after) if checks else ())]
+    changed = _CHANGES.get(resource)
+    refused = list(changed(before, after)) if changed else []
+    return refused or [*_wrong_labels(after), *_wrong_spec(resource, after)]
 
 
 def _wrong_name(resource: str, document: Document) -> Iterator[Cause]:

@@ -15,6 +15,7 @@ from runtender.local.kubernetes.errors import (
     conflict,
     invalid,
     not_found,
+    required,
     unsupported_media,
 )
 from runtender.local.kubernetes.parts import Parts
@@ -62,7 +63,7 @@ def create(parts: Parts, call: Call) -> HttpResponse:
         metadata.pop(name, None)
     document.pop("status", None)
     if not metadata.get("name"):
-        raise invalid(resource, "", wrong_object(resource.plural, document)[:1])
+        raise invalid(resource, "", [required("metadata.name", "name or generateName is required")])
     _check_room(parts, call)
     cluster.complete(document)
     fill(resource.plural, document, cluster.minor)
