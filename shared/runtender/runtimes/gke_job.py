@@ -157,17 +157,17 @@ class GkeJob:
         delete = _call(bearing, "kubernetes.pods.deletecollection", "DELETE", path, query=ours)
         return (Remain(kind=PODS_KIND, name=f"{row.name} pods", look=look, delete=delete, is_list=True),)
 
-    def fate(self, job: Job, row: Resource, settings: Settings) -> ApiRequest | None:  # noqa: ARG002 - it keeps none
+    def fate(self, job: Job, row: Resource, settings: Settings) -> ApiRequest | None:
         return None
 
-    def fated(self, row: Resource, answers: Sequence[ApiAnswer]) -> Fate | None:  # noqa: ARG002 - the same
+    def fated(self, row: Resource, answers: Sequence[ApiAnswer]) -> Fate | None:
         # No Job that has not finished goes by itself.
         return Fate(reason=Reason.JOB_DELETED, deleted=True)
 
-    def serial(self, job: Job, row: Resource, settings: Settings) -> ApiRequest | None:  # noqa: ARG002 - no console
+    def serial(self, job: Job, row: Resource, settings: Settings) -> ApiRequest | None:
         return None
 
-    def last_words(self, answer: ApiAnswer, row: Resource) -> bytes | None:  # noqa: ARG002 - the same
+    def last_words(self, answer: ApiAnswer, row: Resource) -> bytes | None:
         return None
 
     def fleets(self, settings: Settings, clusters: Sequence[str]) -> tuple[ApiRequest, ...]:
