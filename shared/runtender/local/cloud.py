@@ -42,6 +42,7 @@ from runtender.local.scenario import Scenario
 from runtender.local.scenario.weather import Weather
 from runtender.local.scenarios import FAIR
 from runtender.local.sources import FLIGHTS_PANEL, functions_source
+from runtender.local.standing_cluster import StandingCluster
 from runtender.local.ticker import TICK_PERIOD, Ticker
 from runtender.local.vm.guest import Network
 from runtender.local.vm.runner import VmRunner
@@ -97,15 +98,23 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
         parts.callback(self.machines.close)
         # Before the machines are ended, so that none boots meanwhile.
         parts.callback(self.compute_server.close)
+        self.cluster = parts.enter_context(self._cluster())
         parts.enter_context(weather)
         weather.begin(
-            core=compute, compute=self.compute_server, objects=self.objects_server, machines=self.machines
+            core=compute,
+            compute=self.compute_server,
+            objects=self.objects_server,
+            machines=self.machines,
+            cluster=self.cluster,
         )
         self.compute_server.run(self._apply)
+        self.cluster.run(weather.saw_pod)
         self.addresses = Addresses(
             storage=self.objects_server.url,
             compute=self.compute_server.url,
+            container=self.cluster.container_url,
             functions=self.functions.url,
+            cluster_roots=self.cluster.roots_file,
         )
         self._open_ports(parts)
         parts.callback(self.functions.close)
@@ -169,6 +178,18 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
             scale=self.settings.time_scale,
         )
 
+    def _cluster(self) -> StandingCluster:
+        return StandingCluster(
+            folder=self.folder,
+            project=self.settings.project,
+            region=self.settings.region,
+            nodes=self.scenario.cluster.nodes,
+            storage_url=self.objects_server.url,
+            scale=self.settings.time_scale,
+            faults=self._weather.fault,
+            now=self._weather.clock.now,
+        )
+
     def _finalized(self, topic: str, body: bytes, attributes: Mapping[str, str], now: datetime) -> None:
         self._weather.stored(attributes["objectId"])
         self.backend.publish(topic, body, attributes, now)
@@ -189,7 +210,11 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
 
     def calls(self) -> dict[str, int]:
         """Return how often each method of the simulated APIs was called, by its id."""
-        return {**self.compute_server.counts(), **self.objects_server.counts()}
+        return {
+            **self.compute_server.counts(),
+            **self.objects_server.counts(),
+            **self.cluster.counts(),
+        }
 
     def events(self) -> dict[str, int]:
         """Return how many events each function has handled."""
@@ -198,7 +223,7 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
         return {name: delivered[f"{topic}-push"] for name, topic in zip(ENTRY_POINTS, topics, strict=True)}
 
     def leftovers(self) -> dict[str, int]:
-        """Count what is still there of the runs: in the simulated project, and as processes of its machines."""
+        """Count what is still there of the runs: in the simulated project and its cluster, and as processes of both."""
         strangers = self._weather.strangers
         left = self.compute_server.leftovers(strangers)
         return {
@@ -206,6 +231,7 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
             "disks": len(left.disks),
             "operations": len(left.operations),
             "machine_processes": self.machines.processes(strangers),
+            **self.cluster.leftovers(strangers),
         }
 
     def inserts(self) -> int:
@@ -217,9 +243,11 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
         return self._weather.insert_calls
 
     def strangers(self) -> int:
-        """Count the machines of strangers that are there, and that nobody has touched."""
+        """Count the machines and Jobs of strangers that are there, and that nobody has touched."""
+        strangers = self._weather.strangers
         machines = self.compute_server.machines()
-        return sum(one.id in self._weather.strangers and not one.removal for one in machines)
+        found = sum(one.id in strangers and not one.removal for one in machines)
+        return found + self.cluster.untouched_jobs(strangers)
 
     def close(self) -> None:
         """End everything that runs in the cloud, and then the cloud. May be called twice."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from runtender.errors import Rejected
@@ -15,6 +16,9 @@ PROJECT = "local"
 CODE_BUCKET = "local-code"
 WAREHOUSE_BUCKET = "local-warehouse"
 REGION = "us-central1"
+CLUSTER = "standing"
+"""The cluster that is there for runs on GKE, in the same region."""
+
 IMAGE = "us-docker.pkg.dev/local/runtender/worker:latest"
 """The worker image, as the simulated machines pull it: this machine's own worker environment."""
 
@@ -29,6 +33,8 @@ _PLANE: Mapping[str, str] = {
     "SF_CODE_BUCKET": CODE_BUCKET,
     "SF_WAREHOUSE_URI": f"gs://{WAREHOUSE_BUCKET}/warehouse",
     "SF_CONTAINER_IMAGE": IMAGE,
+    # For runs that ask for GKE; it stands there for all others, too, and costs nothing.
+    "SF_GKE_CLUSTER": CLUSTER,
     # Somebody is watching: what has landed is looked at with each tick instead of every ten minutes.
     "SF_WATCH_INTERVAL_S": "60",
 }
@@ -40,11 +46,16 @@ _FOREIGN_SUFFIXES = ("_PROXY", "_EMULATOR_HOST", "_METADATA_HOST")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Addresses:
-    """Base URLs of the simulated services and of the functions; the backend has its own."""
+    """Base URLs of the simulated services and of the functions; the backend has its own.
+
+    `cluster_roots` is the authority that vouches for the names of simulated clusters.
+    """
 
     storage: str
     compute: str
+    container: str
     functions: str
+    cluster_roots: Path
 
 
 def checked_scale(time_scale: float) -> float:
@@ -95,6 +106,8 @@ def plane_environment(
         **settings,
         **backend,
         "SF_COMPUTE_ENDPOINT": f"{at.compute}/compute/v1",
+        "SF_CONTAINER_ENDPOINT": f"{at.container}/v1",
+        "SF_CLUSTER_ROOTS": str(at.cluster_roots),
         "STORAGE_EMULATOR_HOST": at.storage,
     }
 

@@ -89,6 +89,7 @@ def _document(options: argparse.Namespace, cloud: LocalCloud) -> dict[str, Any]:
             **cloud.backend.addresses,
             "storage": at.storage,
             "compute": at.compute,
+            "container": at.container,
             "functions": at.functions,
         },
         "environment": dict(cloud.environment),

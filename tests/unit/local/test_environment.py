@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +22,13 @@ from runtender.local.environment import (
 )
 from runtender.settings import Settings
 
-AT = Addresses(storage="http://s", compute="http://c", functions="http://f")
+AT = Addresses(
+    storage="http://s",
+    compute="http://c",
+    container="http://k",
+    functions="http://f",
+    cluster_roots=Path("roots.pem"),
+)
 
 
 def test_the_planes_settings_are_complete_and_scaled() -> None:

@@ -1,10 +1,11 @@
-"""The answers that go wrong, in the bodies that Google's APIs send."""
+"""The answers that go wrong, in the bodies that Google's APIs and Kubernetes send."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runtender.local.http import DROPPED, HttpResponse, google_error
+from runtender.local.http import DROPPED, HttpResponse, google_error, json_response
+from runtender.local.kubernetes.errors import failure
 from runtender.local.scenario.rules import Answer
 
 ANSWERS: Mapping[Answer, HttpResponse] = {
@@ -18,3 +19,21 @@ ANSWERS: Mapping[Answer, HttpResponse] = {
     Answer.INTERNAL_ERROR: google_error(500, "backendError", "Internal error encountered"),
     Answer.UNAVAILABLE: google_error(503, "backendError", "The service is currently unavailable"),
 }
+
+_STATUSES: Mapping[Answer, tuple[int, str]] = {
+    Answer.RATE_LIMITED: (429, "TooManyRequests"),
+    Answer.FORBIDDEN: (403, "Forbidden"),
+    Answer.NOT_FOUND: (404, "NotFound"),
+    Answer.ALREADY_EXISTS: (409, "AlreadyExists"),
+    Answer.TOO_MANY_REQUESTS: (429, "TooManyRequests"),
+    Answer.INTERNAL_ERROR: (500, "InternalError"),
+    Answer.UNAVAILABLE: (503, "ServiceUnavailable"),
+}
+
+
+def answer_to(method: str, answer: Answer) -> HttpResponse:
+    """Return how the API that a method belongs to says it."""
+    if not method.startswith("kubernetes.") or answer not in _STATUSES:
+        return ANSWERS[answer]
+    code, reason = _STATUSES[answer]
+    return json_response(code, failure(code, reason, f"the scenario says so: {reason}"))

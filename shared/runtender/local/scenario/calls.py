@@ -10,9 +10,11 @@ from typing import Any
 from runtender.local.compute.routes import find_call
 from runtender.local.compute.state import GUEST_TOKEN
 from runtender.local.http import Fault, HttpRequest
+from runtender.local.kubernetes.routes import Call
+from runtender.local.kubernetes.routes import find_call as kubernetes_call
 from runtender.local.objects.answers import Refused
 from runtender.local.objects.uploads import metadata_of, multipart_upload
-from runtender.local.scenario.answers import ANSWERS
+from runtender.local.scenario.answers import answer_to
 from runtender.local.scenario.rules import Answer, Caller, CallRule
 from runtender.local.scenario.turns import Turns
 
@@ -49,7 +51,7 @@ class CallFaults:
             self._kill()
         if rule.late:
             self._apply_later(method, request, rule.late)
-        return Fault(answer=ANSWERS[rule.answer], applied=rule.applied and not rule.late)
+        return Fault(answer=answer_to(method, rule.answer), applied=rule.applied and not rule.late)
 
 
 def caller_of(request: HttpRequest) -> Caller:
@@ -68,7 +70,9 @@ def document_of(request: HttpRequest) -> Mapping[str, Any]:
 
 
 def target_of(method: str, request: HttpRequest) -> str:
-    """Return the name of the machine, disk, operation or object that a call is about; empty where it has none."""
+    """Return the name of the machine, disk, operation, object or Job that a call is about; empty where it has none."""
+    if method.startswith("kubernetes."):
+        return _kubernetes_name(request)
     if method.startswith("compute."):
         call = find_call(request)
         named = {} if call is None else call.parts
@@ -82,6 +86,13 @@ def _matches(rule: CallRule, method: str, request: HttpRequest) -> bool:
     if rule.method != method or rule.by not in {None, caller_of(request)}:
         return False
     return fnmatchcase(target_of(method, request), rule.name)
+
+
+def _kubernetes_name(request: HttpRequest) -> str:
+    call = kubernetes_call(request)
+    if not isinstance(call, Call):
+        return ""
+    return call.name or str(document_of(request).get("metadata", {}).get("name", ""))
 
 
 def _upload_name(request: HttpRequest) -> str:

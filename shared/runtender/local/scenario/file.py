@@ -14,6 +14,7 @@ from runtender.local import objects
 from runtender.local.compute import routes
 from runtender.local.compute.catalogue import Catalogue
 from runtender.local.environment import REGION, plane_settings
+from runtender.local.scenario.cluster_file import CLUSTER_METHODS, read_cluster, read_pod
 from runtender.local.scenario.reading import Keys, Read, Reader, one_of, word_of
 from runtender.local.scenario.rules import (
     Answer,
@@ -31,6 +32,7 @@ from runtender.local.scenario.rules import (
     Scenario,
     Shape,
     Stockout,
+    StrangerKind,
     StrangerRule,
     Turn,
     Where,
@@ -41,7 +43,7 @@ from runtender.local.topics import rest
 from runtender.model import Outcome, Phase, Reason
 from runtender.settings import Settings
 
-_METHODS = (*routes.METHODS, *objects.METHODS, *rest.METHODS)
+_METHODS = (*routes.METHODS, *objects.METHODS, *rest.METHODS, *CLUSTER_METHODS)
 
 # The plane's settings that bear on how it takes trouble; the others name places, which are the local cloud's.
 _PLANE = (
@@ -103,7 +105,7 @@ _MACHINE: Keys = {
     "exit_code": ("exit_code", Reader.whole),
     "out_of_memory": ("out_of_memory", Reader.truth),
 }
-_STRANGER: Keys = {"first": ("first", Reader.whole)}
+_STRANGER: Keys = {"what": ("kind", word_of(StrangerKind)), "first": ("first", Reader.whole)}
 _CLOCK: Keys = {"at": ("at", Reader.duration), "by": ("by", Reader.signed_duration)}
 _LIMITS: Keys = {"capacity_wait": ("capacity_wait", Reader.text), "run": ("run", Reader.text)}
 
@@ -272,6 +274,8 @@ _SECTIONS: Mapping[str, Read] = {
     "events": _each(_event),
     "machines": _each(_machine),
     "strangers": _each(_stranger),
+    "cluster": read_cluster,
+    "pods": _each(read_pod),
     "clock": _each(_jump),
     "demo": _demo,
     "expect": _expect,

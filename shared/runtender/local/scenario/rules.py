@@ -11,6 +11,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from runtender.local.scenario.cluster_rules import ClusterRule, PodRule
 from runtender.model import Phase
 
 _AT_ONCE = timedelta()
@@ -185,10 +186,18 @@ class MachineRule:
     out_of_memory: bool = False
 
 
+class StrangerKind(StrEnum):
+    """What a stranger has: a machine that runs, or a Job on the standing cluster that has ended."""
+
+    MACHINE = "machine"
+    JOB = "job"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StrangerRule:
-    """Machines of somebody else, of the very name that an insert asks for, and there before it."""
+    """Things of somebody else, of the very name that the plane's call asks for, and there before it."""
 
+    kind: StrangerKind = StrangerKind.MACHINE
     where: Where = Where()
     first: int | None = 1
 
@@ -252,6 +261,8 @@ class Scenario:
     events: tuple[EventRule, ...] = ()
     machines: tuple[MachineRule, ...] = ()
     strangers: tuple[StrangerRule, ...] = ()
+    cluster: ClusterRule = field(default_factory=ClusterRule)
+    pods: tuple[PodRule, ...] = ()
     clock: tuple[ClockJump, ...] = ()
     demo: DemoPlan = DemoPlan()
     expect: Mapping[str, str | int] = field(default_factory=dict)

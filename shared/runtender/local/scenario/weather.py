@@ -15,14 +15,18 @@ from runtender.local.compute.server import ComputeServer
 from runtender.local.compute.stock import Stock
 from runtender.local.functions_process import FunctionsProcess
 from runtender.local.http import Fault, HttpRequest, HttpResponse
+from runtender.local.kubernetes.events import Event as PodEvent
+from runtender.local.kubernetes.server import KubernetesServer
 from runtender.local.objects import ObjectServer
 from runtender.local.scenario.calls import UPLOAD, CallFaults, target_of
 from runtender.local.scenario.clock import CloudClock, Timers
 from runtender.local.scenario.events import EventArrivals
 from runtender.local.scenario.lists import FLEET, FleetLists
+from runtender.local.scenario.pods import PodStrikes
 from runtender.local.scenario.rules import QuotaRule, Scenario
-from runtender.local.scenario.strangers import INSERT, Strangers, zone_of
+from runtender.local.scenario.strangers import CREATE_JOB, INSERT, Strangers, zone_of
 from runtender.local.scenario.strikes import Strikes
+from runtender.local.standing_cluster import StandingCluster
 from runtender.local.vm.runner import VmRunner
 from runtender.settings import Settings
 
@@ -36,7 +40,9 @@ class Weather(AbstractContextManager["Weather"]):
     _core: ComputeCore
     _compute: ComputeServer
     _objects: ObjectServer
+    _cluster: StandingCluster
     _strikes: Strikes
+    _pod_strikes: PodStrikes
 
     def __init__(self, scenario: Scenario, settings: Settings, functions: FunctionsProcess) -> None:
         scale = settings.time_scale
@@ -51,7 +57,7 @@ class Weather(AbstractContextManager["Weather"]):
             scenario.calls, elapsed=elapsed, kill=functions.kill, apply_later=self._apply_later
         )
         self._lists = FleetLists(scenario.lists, elapsed=elapsed, silence=self._silence, look=self._truth)
-        self._strangers = Strangers(scenario.strangers, self._truth)
+        self._strangers = Strangers(scenario.strangers, self._truth, self._truth_of_cluster)
         self._inserts: list[str] = []
 
     @property
@@ -65,13 +71,24 @@ class Weather(AbstractContextManager["Weather"]):
         return self._strangers.ids
 
     def begin(
-        self, *, core: ComputeCore, compute: ComputeServer, objects: ObjectServer, machines: VmRunner
+        self,
+        *,
+        core: ComputeCore,
+        compute: ComputeServer,
+        objects: ObjectServer,
+        machines: VmRunner,
+        cluster: StandingCluster,
     ) -> None:
         """Let the scenario begin on these services."""
-        self._core, self._compute, self._objects = core, compute, objects
+        self._core, self._compute, self._objects, self._cluster = core, compute, objects, cluster
         self._strikes = Strikes(
             self._scenario.machines, timers=self._timers, compute=compute, machines=machines
         )
+        self._pod_strikes = PodStrikes(
+            self._scenario.pods, timers=self._timers, cluster=cluster.server, pods=cluster.pods
+        )
+        for _ in range(self._scenario.cluster.more):
+            self._timers.after(self._scenario.cluster.at, cluster.add_node)
         for jump in self._scenario.clock:
             self._timers.after(jump.at, partial(self.clock.jump, jump.by))
 
@@ -80,6 +97,8 @@ class Weather(AbstractContextManager["Weather"]):
         if method == INSERT:
             self._inserts.append(zone_of(request))
             self._strangers.meet(request)
+        if method == CREATE_JOB:
+            self._strangers.meet_job(request)
         if method == UPLOAD:
             self._strikes.sent(target_of(method, request))
         listed = self._lists.fault(request) if method == FLEET else None
@@ -88,6 +107,10 @@ class Weather(AbstractContextManager["Weather"]):
     def saw(self, event: Event) -> None:
         """Learn what happened to a machine."""
         self._strikes.saw(event)
+
+    def saw_pod(self, event: PodEvent) -> None:
+        """Learn what happened to a pod."""
+        self._pod_strikes.saw(event)
 
     def stored(self, name: str) -> None:
         """Learn of an object that the plane is notified of."""
@@ -104,9 +127,17 @@ class Weather(AbstractContextManager["Weather"]):
         """Answer a request in the midst of another one, which has the turn."""
         return self._core.apply(request, self.clock.now())
 
+    def _truth_of_cluster(self, request: HttpRequest) -> HttpResponse:
+        """The same, of the standing cluster."""
+        return self._cluster.answer_in_turn(request)
+
     def _apply_later(self, method: str, request: HttpRequest, span: timedelta) -> None:
-        server = self._compute if method.startswith("compute.") else self._objects
-        self._timers.after(span, partial(server.apply, request))
+        servers: dict[str, ComputeServer | ObjectServer | KubernetesServer] = {
+            "compute": self._compute,
+            "kubernetes": self._cluster.server,
+            "storage": self._objects,
+        }
+        self._timers.after(span, partial(servers[method.partition(".")[0]].apply, request))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

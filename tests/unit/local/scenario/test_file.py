@@ -12,6 +12,7 @@ import pytest
 from runtender.errors import Rejected
 from runtender.local import scenarios
 from runtender.local.scenario import Scenario, Shape, Stockout, load_scenario, parse_scenario
+from runtender.local.scenario.cluster_rules import ClusterRule, PodBlow, PodRule
 from runtender.local.scenario.rules import (
     Answer,
     Blow,
@@ -25,6 +26,7 @@ from runtender.local.scenario.rules import (
     MachineRule,
     Moment,
     QuotaRule,
+    StrangerKind,
     StrangerRule,
     Turn,
     Where,
@@ -69,6 +71,11 @@ machines:
   - {happens: end_container, exit_code: 3}
 strangers:
   - {zone: us-central1-a}
+  - {what: job, first: 2}
+cluster: {nodes: 0, more: 4, at: 10m}
+pods:
+  - {happens: evict, index: 3, attempt: 1, after: 20s, first: 1}
+  - {happens: end_container, exit_code: 1, out_of_memory: true}
 clock:
   - {at: 2m, by: -90s}
 demo:
@@ -78,6 +85,8 @@ demo:
   cancel_in: RUNNING
   limits: {run: 5m, capacity_wait: 10m}
   again: [0s, 10m]
+  workers: 4
+  image: other:1
 expect:
   outcome: FAILED
   reason: Preempted
@@ -135,7 +144,15 @@ EVERYTHING = Scenario(
         ),
         MachineRule(blow=Blow.END_CONTAINER, exit_code=3),
     ),
-    strangers=(StrangerRule(where=Where(zone="us-central1-a")),),
+    strangers=(
+        StrangerRule(where=Where(zone="us-central1-a")),
+        StrangerRule(kind=StrangerKind.JOB, first=2),
+    ),
+    cluster=ClusterRule(nodes=0, more=4, at=timedelta(minutes=10)),
+    pods=(
+        PodRule(blow=PodBlow.EVICT, index=3, attempt=1, after=timedelta(seconds=20), first=1),
+        PodRule(blow=PodBlow.END_CONTAINER, exit_code=1, out_of_memory=True),
+    ),
     clock=(ClockJump(at=timedelta(minutes=2), by=timedelta(seconds=-90)),),
     demo=DemoPlan(
         workload=Workload.TASK,
@@ -144,6 +161,8 @@ EVERYTHING = Scenario(
         cancel_in=Phase.RUNNING,
         limits={"run": "5m", "capacity_wait": "10m"},
         again=(timedelta(), timedelta(minutes=10)),
+        workers=4,
+        image="other:1",
     ),
     expect={
         "outcome": "FAILED",
@@ -187,6 +206,8 @@ SECTIONS = {
     "events": "events: [{x: 1}]",
     "machines": "machines: [{x: 1}]",
     "strangers": "strangers: [{x: 1}]",
+    "cluster": "cluster: {x: 1}",
+    "pods": "pods: [{x: 1}]",
     "clock": "clock: [{x: 1}]",
     "plane": "plane: {x: 1}",
     "demo": "demo: {x: 1}",
@@ -204,13 +225,15 @@ def test_every_key_is_explained(text: str) -> None:
     assert [key for key in keys_of(text) if f"`{key}`" not in MANUAL and f"{key}:" not in MANUAL] == []
 
 
-@pytest.mark.parametrize("words", [Shape, Caller, Answer, EventKind, Blow, Moment, Workload])
+@pytest.mark.parametrize(
+    "words", [Shape, Caller, Answer, EventKind, Blow, Moment, Workload, PodBlow, StrangerKind]
+)
 def test_every_word_is_explained(words: type[StrEnum]) -> None:
     assert [word for word in words if f"`{word}`" not in MANUAL] == []
 
 
 BAD = {
-    "an unknown section": ("{name: x, weather: {}}", "weather: is not known; use one of calls, clock, demo"),
+    "an unknown section": ("{name: x, weather: {}}", "weather: is not known; use one of calls, clock, cluster, demo"),
     "an unknown key": ("stockouts: [{zones: a}]", "stockouts[0].zones: is not known"),
     "a number for a duration": ("stockouts: [{until: 10}]", "stockouts[0].until: 10 is not a duration"),
     "a negative duration": ("stockouts: [{until: -10s}]", "stockouts[0].until: '-10s' is less than nothing"),

@@ -13,10 +13,11 @@ import pytest
 from runtender.ids import job_key, marker_object
 from runtender.local.compute.core import ComputeCore
 from runtender.local.environment import plane_settings
-from runtender.local.http import Fault, HttpRequest, HttpResponse
+from runtender.local.http import DROPPED, Fault, HttpRequest, HttpResponse
+from runtender.local.kubernetes.core import KubernetesCore
 from runtender.local.objects import ObjectsCore
-from runtender.local.scenario.answers import ANSWERS
-from runtender.local.scenario.calls import CallFaults
+from runtender.local.scenario.answers import ANSWERS, answer_to
+from runtender.local.scenario.calls import CallFaults, target_of
 from runtender.local.scenario.events import EventArrivals
 from runtender.local.scenario.lists import FleetLists
 from runtender.local.scenario.rules import (
@@ -26,6 +27,7 @@ from runtender.local.scenario.rules import (
     EventKind,
     EventRule,
     ListRule,
+    StrangerKind,
     StrangerRule,
     Turn,
     Where,
@@ -265,7 +267,7 @@ class Project:
         self.rules = FleetLists(
             self.lists, elapsed=lambda: self.elapsed, silence=self.core.silence, look=self._truth
         )
-        self.others = Strangers(self.strangers, self._truth)
+        self.others = Strangers(self.strangers, self._truth, self._truth)
 
     def call(self, request: HttpRequest) -> HttpResponse:
         return self.core.handle(request, NOW + self.elapsed)
@@ -320,6 +322,57 @@ def test_a_stranger_stands_where_our_machine_was_to_be() -> None:
     assert len(project.core.leftovers().instances) == 2
     assert len(project.core.leftovers(project.others.ids).instances) == 1
     assert len(project.core.leftovers(project.others.ids).disks) == 1
+
+
+def test_a_strangers_job_stands_where_ours_was_to_be_and_has_ended() -> None:
+    core = KubernetesCore(born=NOW)
+
+    def truth(request: HttpRequest) -> HttpResponse:
+        return core.apply(request, NOW)
+
+    others = Strangers([StrangerRule(kind=StrangerKind.JOB)], truth, truth)
+    path = "/apis/batch/v1/namespaces/default/jobs"
+    create = a_request("POST", path, body=json.dumps({"metadata": {"name": "sf-r-1"}}).encode())
+    others.meet_job(create)
+    others.meet_job(create)
+
+    (job,) = core.documents("jobs")
+    assert others.ids == {job["metadata"]["uid"]}
+    assert (job["metadata"]["name"], job["metadata"].get("labels")) == ("sf-r-1", None)
+    assert [one["type"] for one in job["status"]["conditions"] if one["status"] == "True"][-1] == "Complete"
+    assert core.counts() == {}
+
+
+@pytest.mark.parametrize("answer", Answer)
+def test_kubernetes_says_it_in_its_own_way(answer: Answer) -> None:
+    said = answer_to("kubernetes.jobs.get", answer)
+    if said is ANSWERS[answer]:
+        assert said is DROPPED
+    else:
+        assert (said.json()["kind"], said.json()["code"]) == ("Status", said.status)
+
+
+A_JOB = {"metadata": {"name": "sf-2"}}
+
+
+@pytest.mark.parametrize(
+    ("method", "verb", "path", "body", "name"),
+    [
+        pytest.param("jobs.get", "GET", "/apis/batch/v1/namespaces/d/jobs/sf-1", {}, "sf-1", id="get"),
+        pytest.param(
+            "jobs.create",
+            "POST",
+            "/apis/batch/v1/namespaces/d/jobs",
+            {"metadata": {"name": "sf-2"}},
+            "sf-2",
+            id="create",
+        ),
+        pytest.param("pods.list", "GET", "/api/v1/namespaces/d/pods", {}, "", id="list"),
+        pytest.param("version.get", "GET", "/version", {}, "", id="the server itself"),
+    ],
+)
+def test_a_call_is_about_a_job_by_its_name(method: str, verb: str, path: str, body: Any, name: str) -> None:
+    assert target_of(f"kubernetes.{method}", a_request(verb, path, body=json.dumps(body).encode())) == name
 
 
 def test_every_answer_is_one_of_googles() -> None:
