@@ -32,7 +32,7 @@ _GATED = {
 
 
 def fill(resource: str, document: Document, minor: int) -> None:
-    """Fill a new object's open fields. It has its UID by now."""
+    """Fill an object's open fields, at first and after every change. It has its UID by now."""
     filler = _FILLERS.get(resource)
     if filler is not None:
         filler(document, minor)
@@ -55,7 +55,7 @@ def fill_pod_spec(spec: Document) -> None:
         _copy_limits(container["resources"])
 
 
-def drop_gated(document: Document, minor: int) -> None:
+def _drop_gated(document: Document, minor: int) -> None:
     """Take off a Job what its server does not know yet."""
     for name, since in _GATED.items():
         if minor < since:
@@ -74,7 +74,7 @@ def _fill_pod(pod: Document, _minor: int) -> None:
 
 
 def _fill_job(job: Document, minor: int) -> None:
-    drop_gated(job, minor)
+    _drop_gated(job, minor)
     spec = job["spec"]
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
@@ -91,7 +91,7 @@ def _fill_job(job: Document, minor: int) -> None:
             pattern.setdefault("status", "True")
     _label_template(job)
     fill_pod_spec(spec["template"]["spec"])
-    job["status"] = {}
+    job.setdefault("status", {})
 
 
 def _label_template(job: Document) -> None:
@@ -99,7 +99,7 @@ def _label_template(job: Document) -> None:
     spec = job["spec"]
     template = spec["template"]
     metadata = template.setdefault("metadata", {})
-    if spec["manualSelector"]:
+    if spec["manualSelector"] or "selector" in spec:
         return
     own = {
         "batch.kubernetes.io/controller-uid": uid_of(job),
@@ -120,7 +120,7 @@ def _fill_deployment(deployment: Document, _minor: int) -> None:
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
     spec.setdefault("strategy", rolling)
     fill_pod_spec(spec["template"]["spec"])
-    deployment["status"] = {}
+    deployment.setdefault("status", {})
 
 
 def _fill_service(service: Document, _minor: int) -> None:
@@ -133,7 +133,7 @@ def _fill_service(service: Document, _minor: int) -> None:
     for port in spec.get("ports") or ():
         port.setdefault("protocol", "TCP")
         port.setdefault("targetPort", port["port"])
-    service["status"] = {"loadBalancer": {}}
+    service.setdefault("status", {"loadBalancer": {}})
 
 
 def _fill_namespace(namespace: Document, _minor: int) -> None:

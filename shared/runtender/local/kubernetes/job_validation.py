@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runtender.local.kubernetes.documents import Document
+from runtender.local.kubernetes.documents import Document, uid_of
 from runtender.local.kubernetes.errors import Cause, immutable, required, unsupported, wrong_value
 from runtender.local.kubernetes.pod_validation import wrong_template
 
@@ -29,6 +29,7 @@ def wrong_job(job: Document) -> Iterator[Cause]:
             yield wrong_value(f"spec.{name}", spec[name], "must be greater than or equal to 0")
     if spec["completionMode"] not in _MODES:
         yield unsupported("spec.completionMode", spec["completionMode"], _MODES)
+    yield from _wrong_selector(job)
     yield from _wrong_indexes(job["metadata"]["name"], spec)
     yield from _wrong_policy(spec)
     yield from wrong_template(spec["template"], "spec.template.spec", policies=("OnFailure", "Never"))
@@ -49,6 +50,12 @@ def changed_job(before: Document, after: Document) -> Iterator[Cause]:
     # Only a Job that never started may get another template, and of that only where its pods go.
     if old["template"] != new["template"]:
         yield immutable("spec.template", new["template"])
+
+
+def _wrong_selector(job: Document) -> Iterator[Cause]:
+    own = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid_of(job)}}
+    if not job["spec"]["manualSelector"] and job["spec"].get("selector") != own:
+        yield wrong_value("spec.selector", job["spec"].get("selector"), "`selector` not auto-generated")
 
 
 def _wrong_indexes(name: str, spec: Mapping[str, Any]) -> Iterator[Cause]:

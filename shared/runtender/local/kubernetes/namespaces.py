@@ -24,8 +24,8 @@ def complete_namespace(document: Document) -> Document:
     """Fill in what every namespace has."""
     metadata = document["metadata"]
     metadata["labels"] = {**(metadata.get("labels") or {}), _OWN: metadata["name"]}
-    document["spec"] = {"finalizers": ["kubernetes"]}
-    document["status"] = {"phase": "Active"}
+    document.setdefault("spec", {"finalizers": ["kubernetes"]})
+    document.setdefault("status", {"phase": "Active"})
     return document
 
 

@@ -7,7 +7,7 @@ from copy import deepcopy
 
 from runtender.local.http import HttpResponse, json_response
 from runtender.local.kubernetes.bodies import check_object, content_type_of, read_json, read_object
-from runtender.local.kubernetes.defaults import drop_gated, fill
+from runtender.local.kubernetes.defaults import fill
 from runtender.local.kubernetes.documents import Document, Key, metadata_of, uid_of
 from runtender.local.kubernetes.errors import (
     already_exists,
@@ -108,8 +108,7 @@ def _change(parts: Parts, call: Call, wanted: Document, warnings: Iterable[str])
     before = found(parts, call)
     _check_identity(call, before, wanted)
     after = _merged(before, wanted, part=call.subresource)
-    if call.resource.plural == "jobs":
-        drop_gated(after, parts.cluster.minor)
+    fill(call.resource.plural, after, parts.cluster.minor)
     if causes := wrong_change(call.resource.plural, before, after):
         raise invalid(call.resource, call.name, causes)
     kept = after if call.dry else parts.cluster.store.put(call.resource.plural, after)

@@ -80,7 +80,13 @@ class Cluster:
     _due: list[tuple[datetime, str, int, int]] = field(default_factory=list)
 
     def call(
-        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, **query: str
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **query: Any,
     ) -> tuple[int, Any]:
         request = HttpRequest(
             method=method,
@@ -93,7 +99,7 @@ class Cluster:
         is_json = answer.headers.get("Content-Type", "").startswith("application/json")
         return answer.status, answer.json() if is_json and "watch" not in query else answer.body.decode()
 
-    def create_job(self, body: dict[str, Any], **query: str) -> dict[str, Any]:
+    def create_job(self, body: dict[str, Any], **query: Any) -> dict[str, Any]:
         status, document = self.call("POST", JOBS, body, **query)
         assert status == 201, document
         return dict(document)
@@ -108,7 +114,7 @@ class Cluster:
         assert status == 200, document
         return dict(document)
 
-    def pods(self, **query: str) -> list[dict[str, Any]]:
+    def pods(self, **query: Any) -> list[dict[str, Any]]:
         return list(self.call("GET", PODS, **query)[1]["items"])
 
     def pod(self, name: str = "p") -> dict[str, Any]:
@@ -149,10 +155,10 @@ class Cluster:
             self.events.append(event)
             if isinstance(event, PodStarted):
                 self.core.pod_started(event.uid, self.now, event.restart)
-                code = self.ending(event)
-                if code is not None:
+                ends = self.ending(event)
+                if ends is not None:
                     due = self.now + timedelta(seconds=self.takes)
-                    self._due.append((due, event.uid, event.restart, code))
+                    self._due.append((due, event.uid, event.restart, ends))
             elif isinstance(event, PodKill) and self.obeys:
                 self.core.pod_exited(event.uid, 143, self.now)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -235,15 +236,12 @@ def test_retries_wait_longer_each_time(make_cluster, job) -> None:
     cluster = make_cluster(ending=by_index({0: 1}))
     cluster.create_job(job(workers=1, backoffLimitPerIndex=3))
 
-    born = []
+    born: list[Any] = []
     for _ in range(200):
         cluster.wait(1)
-        for event in cluster.started()[len(born) :]:
-            born.append((event.name, cluster.now))
+        born += [(event.name, cluster.now) for event in cluster.started()[len(born) :]]
 
-    waits = [
-        (later - earlier).total_seconds() for (_, earlier), (_, later) in zip(born, born[1:], strict=False)
-    ]
+    waits = [(later - earlier).total_seconds() for (_, earlier), (_, later) in itertools.pairwise(born)]
     # On top of each wait come scheduling, pulling, and the step in which the runner acts.
     assert [round(wait) for wait in waits] == [18, 28, 48]
     assert cluster.conditions(cluster.job())["Failed"] == "FailedIndexes"
