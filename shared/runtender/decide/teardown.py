@@ -66,10 +66,14 @@ def _remove(job: Job, row: Resource, sight: Present, ctx: Context) -> Decision:
         return Decision(job=job)
     if _just_deleted(row, ctx):
         return Decision(job=job)
+    if not is_set(row):
+        return Decision(job=job, effects=(SendDelete(row.nonce),))
+    # A Job's delete names a UID: that of what is there, which an older or a late copy of the create may have made.
+    job = job.with_row(replace(row, uid=sight.uid, target_id=sight.uid))
     # With a Job go its pods, and with them what they said: it is wanted wherever something went wrong.
-    keep = is_set(row) and row.delete_sent_at is None and job.outcome is not Outcome.SUCCEEDED
-    effects: tuple[Effect, ...] = (KeepLogs(row.nonce),) if keep else ()
-    return Decision(job=job, effects=(*effects, SendDelete(row.nonce)))
+    keep = row.delete_sent_at is None and job.outcome is not Outcome.SUCCEEDED
+    logs: tuple[Effect, ...] = (KeepLogs(row.nonce),) if keep else ()
+    return Decision(job=job, effects=(*logs, SendDelete(row.nonce)))
 
 
 def _just_deleted(row: Resource, ctx: Context) -> bool:
