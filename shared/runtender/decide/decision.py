@@ -54,6 +54,10 @@ class Context:
         """True when what was seen is this plane's and this job's, whichever placement made it."""
         return sight.plane == self.plane and sight.key == job.key
 
+    def made(self, sight: Present, job: Job, row: Resource) -> bool:
+        """True when what was seen came of this very row's create."""
+        return sight.nonce == row.nonce and self.owns(sight, job)
+
 
 class LookKind(StrEnum):
     """What can be looked at: of one resource row, or of the job (no nonce)."""
@@ -171,12 +175,13 @@ def is_set(row: Resource) -> bool:
 
 
 def sight_of(row: Resource, seen: Seen) -> Sight | None:
-    """Return what was seen of the row's own resource: another of the same name means that it is gone."""
+    """Return what was seen of the row's own resource: another of the same name means that it is not there."""
     sight = seen.sights.get(row.nonce)
-    ours = row.uid or row.target_id
-    if isinstance(sight, Present) and ours is not None and sight.uid != ours:
-        return Absent()
-    return sight
+    if not isinstance(sight, Present):
+        return sight
+    known = row.uid or row.target_id
+    own = sight.nonce == row.nonce if known is None else sight.uid == known
+    return sight if own else Absent()
 
 
 def is_settled(job: Job) -> bool:

@@ -50,7 +50,7 @@ def wish_to_end(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Cont
             or stalled(job, row, seen, ctx)
             or _lost(job, row, seen, ctx)
         )
-    if ending is None or (ending.reason is Reason.BOOT_TIMEOUT and _console_unread(job, row, seen, ctx)):
+    if ending is None or _unheard(job, row, ending.reason, seen, ctx):
         return None
     if ending.reason in {Reason.STALLED, Reason.RUN_TIMEOUT} and job.plan.kind is SubmitKind.FORECAST:
         if ending.reason is Reason.STALLED and row.nonce not in seen.summaries:
@@ -87,12 +87,20 @@ def _overdue(job: Job, pair: MarkerPair, now: datetime) -> Ending | None:
     return None
 
 
-def _console_unread(job: Job, row: Resource, seen: Seen, ctx: Context) -> bool:
-    """A console that cannot be read is no proof of silence, but it cannot keep a job for ever either. Pods have none."""
-    if is_set(row):
+def _unheard(job: Job, row: Resource, reason: Reason, seen: Seen, ctx: Context) -> bool:
+    """True while what could speak against a deadline's end cannot be read.
+
+    That is no proof of silence, but it cannot keep a job for ever either.
+    """
+    words: tuple[Mapping[str, object], ...]
+    if reason is Reason.BOOT_TIMEOUT:
+        deadline, words = job.deadlines.boot, (seen.sights, seen.pods) if is_set(row) else (seen.serials,)
+    elif reason is Reason.RUN_TIMEOUT and is_set(row):
+        deadline, words = job.deadlines.run, (seen.sights,)
+    else:
         return False
-    boot = job.deadlines.boot or ctx.now
-    return row.nonce not in seen.serials and ctx.now < boot + ctx.timing.fence_margin
+    unread = any(row.nonce not in read for read in words)
+    return unread and deadline is not None and ctx.now < deadline + ctx.timing.fence_margin
 
 
 def _has_delivered(row: Resource, seen: Seen) -> bool:

@@ -6,27 +6,40 @@ Job has finished, or when its pods wait for something that will not come.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import Enum
 
-from runtender.decide.decision import Context, current, is_set, is_settled, sight_of
-from runtender.decide.endings import Ending, boot_limit
+from runtender.decide.decision import (
+    Context,
+    abandoned,
+    current,
+    is_at_rest,
+    is_set,
+    is_settled,
+    sight_of,
+)
+from runtender.decide.endings import OUTCOME_BY_REASON, Ending, boot_limit, is_disarmed
 from runtender.decide.settle import by_summary, phase_times, settle
 from runtender.ids import MarkerName
 from runtender.model import (
     Indexes,
     Job,
+    Marker,
+    MarkerStatus,
     Outcome,
     Phase,
     Reason,
     Resource,
+    ResourceState,
     SubmitKind,
     Summary,
+    Writer,
 )
 from runtender.observed import (
     MarkerPair,
+    PodSeen,
     PodsSeen,
     Present,
     Seen,
@@ -39,6 +52,13 @@ FEW_WORKERS = 32
 """Up to this many, each index that ends is looked at at once; more are looked at in turns."""
 
 _DEADLINE = "DeadlineExceeded"
+_FAILED = "Failed"
+# What a failed pod can show, gravest first.
+_FAULTS: tuple[tuple[Reason, Callable[[PodSeen], object], Callable[[PodSeen], str]], ...] = (
+    (Reason.OUT_OF_MEMORY, lambda pod: pod.out_of_memory, lambda _pod: "ran out of memory"),
+    (Reason.TTL_EXPIRED, lambda pod: pod.reason == _DEADLINE, lambda _pod: "ran longer than a pod may"),
+    (Reason.EXIT_CODE, lambda pod: pod.exit_code, lambda pod: f"exit_code={pod.exit_code}"),
+)
 # What ends a job when it has lasted as many times the patience with pods in trouble.
 _LASTING: Mapping[TroubleKind, tuple[int, Reason]] = {
     TroubleKind.IMAGE_PULL: (1, Reason.IMAGE_PULL),
@@ -58,10 +78,25 @@ def workers_of(row: Resource, seen: Seen) -> WorkerSet | None:
     return sight.workers if isinstance(sight, Present) else None
 
 
-def has_finished(row: Resource, seen: Seen) -> bool:
-    """True when the Job says that all its workers have ended."""
-    workers = workers_of(row, seen)
-    return workers is not None and workers.verdict is not WorkersVerdict.RUNNING
+def has_finished(job: Job, row: Resource, seen: Seen, ctx: Context) -> bool:
+    """True when the row's Job says that all its workers have ended.
+
+    A Job of the same name that another create made says nothing, nor does one whose placement was given up: its workers
+    were told to do nothing.
+    """
+    workers, sight = workers_of(row, seen), seen.sights.get(row.nonce)
+    if workers is None or workers.verdict is WorkersVerdict.RUNNING or abandoned(row):
+        return False
+    answered = row.state is not ResourceState.INTENDED
+    return answered or (isinstance(sight, Present) and ctx.made(sight, job, row))
+
+
+def with_start(pair: MarkerPair, pods: PodsSeen | None) -> MarkerPair:
+    """Return the markers with the start that pods show, where no marker tells of one: a plain task writes none."""
+    if pair.started is not None or is_disarmed(pair) or pods is None or pods.started_at is None:
+        return pair
+    seen = Marker(status=MarkerStatus.RUNNING, writer=Writer.PLANE, recorded_at=pods.started_at)
+    return replace(pair, started=seen)
 
 
 def settle_by_workers(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Job | None:
@@ -93,28 +128,34 @@ def _verdict(
     if workers.failed_reason == _DEADLINE:
         return Outcome.TIMED_OUT, Reason.TTL_EXPIRED, workers.detail
     reason, word = _why_failed(pods)
-    if not workers.failed_indexes:
-        return Outcome.FAILED, reason, f"{workers.detail}{word}"
-    detail = f"indexes {workers.failed_indexes} of {workers.completions} failed{word}"
-    if job.plan.kind is SubmitKind.FORECAST and workers.succeeded and (summary is None or summary.n_ok):
-        return Outcome.PARTIAL, Reason.FAILED_INDEXES, detail
-    return Outcome.FAILED, Reason.FAILED_INDEXES if workers.succeeded else reason, detail
+    detail = f"{_which_failed(workers)}{word}"
+    if not workers.succeeded:
+        return OUTCOME_BY_REASON.get(reason, Outcome.FAILED), reason, detail
+    delivered = job.plan.kind is SubmitKind.FORECAST and (summary is None or summary.n_ok)
+    return Outcome.PARTIAL if delivered else Outcome.FAILED, Reason.FAILED_INDEXES, detail
+
+
+def _which_failed(workers: WorkerSet) -> str:
+    """Name the indexes that failed; a server that does not count them names those that did not."""
+    if workers.failed_indexes:
+        return f"indexes {workers.failed_indexes} of {workers.completions} failed"
+    done = workers.completed_indexes
+    if not done:
+        return workers.detail
+    return f"{workers.detail}; only indexes {done} of {workers.completions} completed"
 
 
 def _why_failed(pods: PodsSeen | None) -> tuple[Reason, str]:
-    """Return the reason of a Job all of whose workers failed, and a word on the first of them."""
-    failed = [
-        pod for pod in (pods.pods if pods else ()) if pod.exit_code or pod.out_of_memory or pod.disrupted
-    ]
-    if not failed:
-        return Reason.EXIT_CODE, ""
-    first = failed[0]
-    if any(pod.out_of_memory for pod in failed):
-        return Reason.OUT_OF_MEMORY, f"; {first.name} ran out of memory"
-    if any(pod.exit_code for pod in failed):
-        code = next(pod for pod in failed if pod.exit_code)
-        return Reason.EXIT_CODE, f"; {code.name}: exit_code={code.exit_code}"
-    return Reason.PREEMPTED, f"; {first.name}: {first.reason or 'taken away by the platform'}"
+    """Return why workers failed, and a word on one of them. What the platform took away is the reason only of all."""
+    ended = [pod for pod in (pods.pods if pods else ()) if pod.phase == _FAILED or pod.disrupted]
+    own = [pod for pod in ended if not pod.disrupted]
+    for reason, shows, words in _FAULTS:
+        guilty = next((pod for pod in own if shows(pod)), None)
+        if guilty is not None:
+            return reason, f"; {guilty.name}: {words(guilty)}"
+    if ended and not own:
+        return Reason.PREEMPTED, f"; {ended[0].name}: {ended[0].reason or 'taken away by the platform'}"
+    return Reason.EXIT_CODE, f"; {own[0].name}: {own[0].reason or _FAILED}" if own else ""
 
 
 def indexes_of(workers: WorkerSet) -> Indexes:
@@ -148,38 +189,41 @@ def waits_in_vain(job: Job, row: Resource, seen: Seen, ctx: Context) -> Ending |
 def with_boot_deadline(job: Job, row: Resource, pods: PodsSeen | None, ctx: Context) -> Job:
     """Return the job with the moment by which a worker must have spoken.
 
-    It counts from when a pod has a node. Until then it cannot be later than a pod that gets one with the last of the patience
-    for room.
+    It counts from when a pod has a node, but is never later than for a pod that gets one with the last of the patience for
+    room.
     """
-    limit = boot_limit(job, ctx)
-    scheduled = pods.scheduled_at if pods else None
     latest = max(job.deadlines.capacity, row.created_at or ctx.now)
-    boot = (scheduled or latest) + limit
+    scheduled = pods.scheduled_at if pods else None
+    boot = min(scheduled or latest, latest) + boot_limit(job, ctx)
     return replace(job, deadlines=replace(job.deadlines, boot=boot))
 
 
 class Stir(Enum):
-    """What a marker of one worker calls for."""
+    """What a marker of one worker calls for. FOLLOW: a look now, and one more soon."""
 
     NOTHING = "nothing"
     LOOK = "look"
-    LOOK_IN_TURN = "look in turn"
+    FOLLOW = "follow"
 
 
 def stirred_by(job: Job, where: MarkerName, now: datetime, pause: timedelta) -> Stir:
-    """Say what an event about a worker's marker calls for, from the job alone.
+    """Say what an event about a marker calls for, from the job alone.
 
-    Of many workers that end at about the same time one event looks for all; the others are covered by the look that follows
-    at the next tick.
+    A worker tells its end a moment before the Job's status shows it, so such a look is followed by another one. Of many
+    workers that end at about the same time one event looks for all: those after it are left to the look that follows.
     """
     row = current(job)
+    if is_at_rest(job):
+        return Stir.NOTHING
     if row is None or not is_set(row):
         return Stir.LOOK
     told = where.stage == "started" and job.phase is not Phase.PROVISIONING
     if is_settled(job) or where.nonce != row.nonce or told:
         return Stir.NOTHING
-    if job.plan.worker_count <= FEW_WORKERS:
+    if where.index is None:
         return Stir.LOOK
-    if job.stirred_at is not None and now - job.stirred_at < pause:
-        return Stir.NOTHING
-    return Stir.LOOK_IN_TURN
+    few = job.plan.worker_count <= FEW_WORKERS
+    if few and where.stage == "started":
+        return Stir.LOOK
+    recent = job.stirred_at is not None and now - job.stirred_at < pause
+    return Stir.NOTHING if recent and not few else Stir.FOLLOW

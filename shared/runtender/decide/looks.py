@@ -52,7 +52,7 @@ def wanted(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
     if abandoned(row):
         return _teardown(job, row, seen, ctx)
     if row.state is ResourceState.INTENDED:
-        return () if ctx.is_held(row) else _unseen(seen, Look(LookKind.SIGHT, row.nonce))
+        return _intended(job, row, pair, seen, ctx)
     return (_alive_set if is_set(row) else _alive)(job, row, pair, seen, ctx)
 
 
@@ -66,6 +66,16 @@ def _before_placing(job: Job, seen: Seen, ctx: Context) -> tuple[Look, ...]:
     if job.plan.walk.preflight and seen.quota is None:
         looks.append(Look(LookKind.QUOTA, ""))
     return tuple(looks)
+
+
+def _intended(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> tuple[Look, ...]:
+    """Looks for a create that nobody answered: who is there, and how it ended where it already has."""
+    if ctx.is_held(row):
+        return ()
+    if row.nonce not in seen.sights:
+        return (Look(LookKind.SIGHT, row.nonce),)
+    decides = is_set(row) and not is_disarmed(pair) and has_finished(job, row, seen, ctx)
+    return _finished(job, row, seen) if decides else ()
 
 
 def _alive(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> tuple[Look, ...]:
@@ -85,20 +95,35 @@ def _alive_set(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Conte
     """Looks for a Job that was created: its own status comes first, because it decides."""
     if pair.started is not None and job.phase is Phase.PROVISIONING and not job.cancel_requested:
         return ()
-    if row.nonce not in seen.sights:
+    overdue = is_overdue(job, pair, ctx.now)
+    if row.nonce not in seen.sights and not overdue:
         return (Look(LookKind.SIGHT, row.nonce),)
-    forecast = job.plan.kind is SubmitKind.FORECAST
-    if has_finished(row, seen):
-        failed = workers_of(row, seen)
-        kinds = [LookKind.SUMMARY] if forecast else []
-        if failed is not None and failed.verdict is WorkersVerdict.FAILED:
-            kinds.append(LookKind.PODS)
-        return _unseen(seen, *(Look(kind, row.nonce) for kind in kinds))
+    if has_finished(job, row, seen, ctx):
+        return _finished(job, row, seen)
     sight = sight_of(row, seen)
     gone = sight is not None and is_missing(row, sight, ctx)
-    if gone or is_overdue(job, pair, ctx.now):
-        return _unseen(seen, Look(LookKind.SUMMARY, row.nonce)) if forecast else ()
+    if gone or overdue:
+        return _unseen(seen, *_last_word_of_set(job, row))
     return () if job.cancel_requested else _close_look_at_set(job, row, seen, ctx)
+
+
+def _finished(job: Job, row: Resource, seen: Seen) -> tuple[Look, ...]:
+    """Ask what workers that have ended achieved, and why any failed."""
+    workers = workers_of(row, seen)
+    kinds = [LookKind.SUMMARY] if job.plan.kind is SubmitKind.FORECAST else []
+    if workers is not None and workers.verdict is WorkersVerdict.FAILED:
+        kinds.append(LookKind.PODS)
+    return _unseen(seen, *(Look(kind, row.nonce) for kind in kinds))
+
+
+def _last_word_of_set(job: Job, row: Resource) -> list[Look]:
+    """Ask all that could still speak against an end: the Job itself, what its workers left, pods that run in silence."""
+    kinds = [LookKind.SIGHT]
+    if job.plan.kind is SubmitKind.FORECAST:
+        kinds.append(LookKind.SUMMARY)
+    if job.phase is Phase.PROVISIONING:
+        kinds.append(LookKind.PODS)
+    return [Look(kind, row.nonce) for kind in kinds]
 
 
 def _close_look_at_set(job: Job, row: Resource, seen: Seen, ctx: Context) -> tuple[Look, ...]:

@@ -40,6 +40,7 @@ from runtender.decide.indexed import (
     settle_by_workers,
     waits_in_vain,
     with_boot_deadline,
+    with_start,
     workers_of,
 )
 from runtender.decide.settle import end, settle_by_marker
@@ -115,7 +116,10 @@ def _decide(job: Job, seen: Seen, ctx: Context) -> Decision:
     if pair is None and may_have_worker(row):
         # Nothing is decided before the arbiter was read.
         return Decision(job=job)
-    pair = pair or MarkerPair()
+    pods = seen.pods.get(row.nonce)
+    pair = with_start(pair or MarkerPair(), pods)
+    if pods is not None and job.phase is Phase.PROVISIONING:
+        job = with_boot_deadline(job, row, pods, ctx)
     arbitrated = _by_arbiter(job, row, pair, seen, ctx)
     if arbitrated is not None:
         return Decision(job=arbitrated)
@@ -135,7 +139,7 @@ def _by_arbiter(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Cont
         return settled
     if pair.terminal is not None and not is_disarmed(pair):
         return job
-    if not is_set(row) or not has_finished(row, seen):
+    if not is_set(row) or is_disarmed(pair) or not has_finished(job, row, seen, ctx):
         return None
     return settle_by_workers(job, row, pair, seen, ctx) or job
 
@@ -206,7 +210,7 @@ def _send_again(job: Job, row: Resource, ctx: Context) -> Decision:
 
 
 def _found(job: Job, row: Resource, pair: MarkerPair, sight: Present, seen: Seen, ctx: Context) -> Decision:
-    if sight.nonce == row.nonce and ctx.owns(sight, job):
+    if ctx.made(sight, job, row):
         if is_disarmed(pair):
             return Decision(job=refuse_placement(job, row, _UNANSWERED, ctx, definite=False))
         adopted = replace(
@@ -281,8 +285,7 @@ def _watch(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) 
 
 def _progress(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Context) -> Job:
     """Note how far the worker, or the many of them, have come."""
-    pods = seen.pods.get(row.nonce)
-    started = pair.started.recorded_at if pair.started else pods.started_at if pods else None
+    started = pair.started.recorded_at if pair.started else None
     if started is not None and job.phase is not Phase.RUNNING:
         deadlines = replace(job.deadlines, run=started + job.plan.run_limit)
         job = moved(job, ctx, "worker started", phase=Phase.RUNNING, started_at=started, deadlines=deadlines)
@@ -290,9 +293,9 @@ def _progress(job: Job, row: Resource, pair: MarkerPair, seen: Seen, ctx: Contex
         job = replace(job, cells=seen.cells)
     if not is_set(row):
         return job
+    if job.phase is Phase.PROVISIONING and job.deadlines.boot is None:
+        job = with_boot_deadline(job, row, None, ctx)
     workers = workers_of(row, seen)
-    if job.phase is Phase.PROVISIONING and (pods is not None or job.deadlines.boot is None):
-        job = with_boot_deadline(job, row, pods, ctx)
     return job if workers is None else replace(job, indexes=indexes_of(workers))
 
 

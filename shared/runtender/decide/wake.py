@@ -58,14 +58,14 @@ def _watch_targets(job: Job, row: Resource, ctx: Context) -> list[datetime]:
 
 
 def _set_targets(job: Job, ctx: Context) -> list[datetime]:
-    """Many workers: why their pods do not start shows soon, and events that came in a row are followed by one look."""
+    """Many workers: why their pods do not start shows soon, and what their events told is looked at once more."""
     targets = []
     if job.phase is Phase.PROVISIONING:
         targets.append(ctx.now + ctx.timing.pod_check)
         if job.deadlines.capacity > ctx.now:
             targets.append(job.deadlines.capacity)
     if job.stirred_at is not None and ctx.now - job.stirred_at < ctx.timing.index_pause:
-        targets.append(ctx.now + ctx.timing.tick)
+        targets.append(job.stirred_at + ctx.timing.index_pause)
     return targets
 
 

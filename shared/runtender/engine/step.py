@@ -123,7 +123,8 @@ class Engine:
                 return loaded.job
             if stir is Stir.LOOK:
                 break
-            soon = now + self._plane.settings.timing.tick
+            # Due at the next tick, also if this handler comes to an end before its step does.
+            soon = now + pause
             claimed = replace(loaded.job, stirred_at=now, wake_at=min(loaded.job.wake_at or soon, soon))
             try:
                 saver.save(loaded, claimed)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from runtender.decide import Context
+from runtender.decide import Context, Decision, Look, LookKind, Tombstone, decide, wanted
 from runtender.ids import job_key, key_digest, nonce, request_uuid
 from runtender.model import (
     Deadlines,
     Job,
     JobPlan,
+    KubernetesPlan,
     Marker,
     MarkerStatus,
     Phase,
@@ -25,7 +26,18 @@ from runtender.model import (
     WalkPolicy,
     Writer,
 )
-from runtender.observed import LiveState, MarkerPair, Present
+from runtender.observed import (
+    LiveState,
+    MarkerPair,
+    PodSeen,
+    PodsSeen,
+    Present,
+    Seen,
+    Trouble,
+    TroubleKind,
+    WorkerSet,
+    WorkersVerdict,
+)
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 RUN = "flights-0123456789ab"
@@ -146,3 +158,126 @@ class Builders:
 @pytest.fixture
 def a() -> Builders:
     return Builders()
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """One step: what was looked at, the tombstones that were written, and what was decided in the end."""
+
+    asked: tuple[LookKind, ...]
+    tombstones: tuple[Tombstone, ...]
+    decision: Decision
+
+    @property
+    def job(self) -> Job:
+        return self.decision.job
+
+    @property
+    def end(self) -> tuple[Any, ...]:
+        return self.job.outcome, self.job.reason
+
+
+_UID = "uid-1"
+_REGISTERS = {
+    LookKind.MARKERS: "markers",
+    LookKind.SIGHT: "sights",
+    LookKind.SUMMARY: "summaries",
+    LookKind.PODS: "pods",
+    LookKind.REMAINS: "remains",
+}
+
+
+class ManyWorkers(Builders):
+    """The same of an Indexed Job with four workers on a standing cluster."""
+
+    def plan(self, **changes: Any) -> JobPlan:
+        kubernetes = KubernetesPlan(
+            mode="job",
+            cluster_name="standing",
+            cluster_location="us-central1-a",
+            job_deadline=timedelta(hours=3),
+            pod_deadline=timedelta(hours=2),
+        )
+        plan = super().plan(
+            runtime="gke",
+            worker_count=4,
+            kubernetes=kubernetes,
+            placements=(Placement(region="us-central1", zone="us-central1-a"),),
+            walk=WalkPolicy(preflight=False),
+        )
+        return replace(plan, **changes)
+
+    def job(self, **changes: Any) -> Job:
+        return super().job(**{"runtime": "gke", **changes})
+
+    def row(self, placement: int = 0, **changes: Any) -> Resource:
+        known = {"kind": ResourceKind.JOB, "location": "us-central1-a", "target_id": _UID, "place": 0}
+        return super().row(placement, **{**known, **changes})
+
+    def provisioning(self, *, row: Resource | None = None, **changes: Any) -> Job:
+        job = super().provisioning(row=row, **changes)
+        # Nothing has a node yet, and may be given one with the last of the patience for room.
+        boot = job.deadlines.capacity + timedelta(seconds=1800)
+        return replace(job, deadlines=replace(job.deadlines, boot=boot))
+
+    def unanswered(self, **changes: Any) -> Resource:
+        """A row whose create was sent and whose holder never told what became of it."""
+        unknown = {
+            "state": ResourceState.INTENDED,
+            "target_id": None,
+            "created_at": None,
+            "confirmed_at": None,
+        }
+        return self.row(**{**unknown, **changes})
+
+    def sight(self, row: Resource, state: LiveState = LiveState.RUNNING, **changes: Any) -> Present:
+        changes.setdefault("workers", self.workers())
+        return super().sight(row, state, **{"uid": _UID, **changes})
+
+    def workers(self, verdict: WorkersVerdict = WorkersVerdict.RUNNING, **changes: Any) -> WorkerSet:
+        told = WorkerSet(verdict=verdict, detail=str(verdict).lower(), completions=4, started_at=self.at(1))
+        return replace(told, **changes)
+
+    def finished(self, row: Resource, verdict: WorkersVerdict, **changes: Any) -> Present:
+        whole = verdict is WorkersVerdict.SUCCEEDED
+        counts = {"succeeded": 4, "completed_indexes": "0-3"} if whole else {"failed": 1}
+        return self.sight(row, workers=self.workers(verdict, **{**counts, **changes}))
+
+    def pod(self, index: int = 0, **changes: Any) -> PodSeen:
+        return replace(
+            PodSeen(name=f"w-{index}", uid=f"pod-{index}", phase="Pending", index=index), **changes
+        )
+
+    def failed_pod(self, index: int = 0, **changes: Any) -> PodSeen:
+        return self.pod(index, **{"phase": "Failed", **changes})
+
+    def waiting(self, kind: TroubleKind, since: float = 0, **changes: Any) -> PodsSeen:
+        trouble = Trouble(kind=kind, reason="Native", message="in their own words", since=self.at(since))
+        return PodsSeen(pods=(self.pod(),), trouble=trouble, **changes)
+
+    def step(self, job: Job, at: float, *, thorough: bool = True, **there: Any) -> Stepped:
+        """Look, decide, and write tombstones as the engine does. What `there` does not have cannot be read."""
+        ctx, asked, seen = self.ctx(at, thorough=thorough), list[Look](), Seen()
+        there = {"markers": MarkerPair(), **there}
+        while looks := [look for look in wanted(job, seen, ctx) if look not in asked]:
+            asked += looks
+            for look in looks:
+                if look.kind is LookKind.CELLS:
+                    seen = replace(seen, cells=there.get("cells"))
+                elif look.kind.value in there:
+                    name = _REGISTERS[look.kind]
+                    seen = replace(
+                        seen, **{name: {**getattr(seen, name), look.nonce: there[look.kind.value]}}
+                    )
+        decision = decide(job, seen, ctx)
+        written = decision.tombstones
+        if written:
+            word = self.tombstone(written[0].reason, at, detail=written[0].detail)
+            pair = replace(seen.markers[written[0].nonce], terminal=word, terminal_stored=True)
+            decision = decide(job, replace(seen, markers={written[0].nonce: pair}), ctx)
+        return Stepped(asked=tuple(look.kind for look in asked), tombstones=written, decision=decision)
+
+
+@pytest.fixture
+def many() -> ManyWorkers:
+    return ManyWorkers()
