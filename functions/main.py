@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 import functions_framework
 
-from runtender import logs, wiring
-from runtender.engine.handlers import Handlers
+from runtender import logs
 from runtender.errors import Retryable
 from runtender.wire.envelope import read_delivery
 
 if TYPE_CHECKING:
     from flask import Request
 
+    from runtender.engine.handlers import Handlers
     from runtender.wire.events import Event
 
 _LOG = logging.getLogger("runtender.functions")
@@ -34,6 +34,9 @@ def _handlers() -> Handlers:
     # Nothing that an import makes is garbage. To look for some would cost a tenth of a cold start.
     gc.disable()
     try:
+        from runtender import wiring  # noqa: PLC0415 - nearly all there is to import, so it belongs in here
+        from runtender.engine.handlers import Handlers  # noqa: PLC0415 - the same
+
         return Handlers(wiring.plane())
     finally:
         gc.freeze()
