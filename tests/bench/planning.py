@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runtender.capacity.candidates import built_in_regions
-from runtender.engine.planning import Ground, plan_subject
+from runtender.engine.planning import Ground, plan_subject, read_asked
 from runtender.forecast.families import MODELS_BY_FAMILY, PYTHON_FAMILIES
 from runtender.forecast.knowledge import Knowledge
 from runtender.model import SubmitRequest
@@ -53,7 +53,8 @@ def config_of(series: int) -> bytes:
 
 def plan(config: bytes) -> None:
     """Plan every job of the config."""
-    plan_subject(_REQUEST, json.loads(config), _GROUND, {})
+    asked = read_asked(_REQUEST, json.loads(config), _GROUND.knowledge)
+    plan_subject(asked, _GROUND, {})
 
 
 def milliseconds(config: bytes) -> float:
