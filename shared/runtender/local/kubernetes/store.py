@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
-from copy import deepcopy
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from runtender.local.kubernetes.documents import (
     Document,
@@ -115,7 +115,7 @@ class Store:
         before = self.get(key)
         if before is None:
             return None
-        document = deepcopy(before)
+        document = _copied(before)
         change(document)
         self.put(key.resource, document)
         return self.get(key)
@@ -125,7 +125,7 @@ class Store:
         before = self.get(key)
         if before is None:
             return None
-        document = deepcopy(before)
+        document = _copied(before)
         self._number(key.resource, before, document)
         return self._remove(key, document)
 
@@ -175,6 +175,17 @@ class Store:
         self._changes.append(change)
         for listener in self._listeners:
             listener(change)
+
+
+def _copied(document: Document) -> Document:
+    """Copy a JSON document. Several times faster than copying whatever an object may be."""
+    return {key: _copied_value(value) for key, value in document.items()}
+
+
+def _copied_value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _copied(value)
+    return [_copied_value(one) for one in value] if isinstance(value, list) else value
 
 
 def _stays(resource: str, document: Document) -> bool:
