@@ -99,6 +99,14 @@ lock: $(READY) ## write the lock files anew with the newest versions that pyproj
 	@echo "==> docker/worker/requirements.txt"
 	@$(EXTRA_WORKER) | $(COMPILE) --constraint tests/requirements.txt - --output-file docker/worker/requirements.txt
 
+.PHONY: indexes
+indexes: $(READY) ## write the indexes and expiries that Terraform gives Firestore anew from the code's queries
+	@$(BIN)/python infra/firestore_indexes.py
+
+.PHONY: infra
+infra: $(READY) ## what can be checked of infra/ without a project; with Terraform's own checks where it is installed
+	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) -q tests/infra
+
 .PHONY: schemas
 schemas: $(READY) ## write the JSON Schemas of message, config and marker anew from the code
 	@$(BIN)/python -c 'from pathlib import Path; from runtender.wire.schemas import schema_documents; \

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,9 @@ def folders(infra: Path = INFRA) -> list[Path]:
     return sorted({path.parent for path in infra.rglob("*.tf") if ".terraform" not in path.parts})
 
 
+@cache
 def load(path: Path) -> Module:
-    """Parse a folder's files."""
+    """Parse a folder's files, once: that is what takes the time."""
     files = []
     for source in sorted(path.glob("*.tf")):
         with source.open(encoding="utf-8") as text:

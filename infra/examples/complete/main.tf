@@ -1,4 +1,4 @@
-# Much of what there is to choose: more regions, a key of one's own, a standing cluster, alerts, a budget, and functions whose
+# Much of what there is to choose: a key of one's own, a standing cluster, alerts, a budget, and functions whose
 # traffic goes through the network.
 provider "google" {
   project = var.project_id
@@ -17,11 +17,8 @@ module "worker" {
   labels     = var.labels
   nat        = true
 
-  subnets = {
-    us-central1 = "10.64.0.0/20"
-    us-east1    = "10.64.16.0/20"
-    us-west1    = "10.64.32.0/20"
-  }
+  # One region: a disk takes a key of its own region only. Without a key of one's own, each further region is a line.
+  subnets = { (var.region) = "10.64.0.0/18" }
 }
 
 module "control_plane" {
@@ -52,8 +49,10 @@ module "control_plane" {
   }
 
   settings = merge(module.gke.settings, {
-    SF_API_BUDGET = "500"
-    SF_LIMITS     = jsonencode([{ jobs = 200 }, { label = { team = "demand" }, gpus = 8 }])
+    SF_API_BUDGET     = "500"
+    SF_IMAGE_ALLOW    = "${module.worker.registry}/"
+    SF_REQUIRE_DIGEST = "true"
+    SF_LIMITS         = jsonencode([{ jobs = 200 }, { label = { team = "demand" }, gpus = 8 }])
   })
 }
 

@@ -50,7 +50,6 @@ resource "google_storage_bucket" "code" {
     }
     condition {
       days_since_noncurrent_time = 30
-      num_newer_versions         = 2
     }
   }
 

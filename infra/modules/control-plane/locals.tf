@@ -19,6 +19,7 @@ locals {
     SF_CONTAINER_IMAGE   = var.image
     SF_DEAD_LETTER_TOPIC = local.topics.dead_letter
     SF_GUEST_SELF_DELETE = tostring(var.guest_self_delete)
+    SF_KMS_KEY           = var.kms_key == null ? "" : var.kms_key
     SF_MARKER_TOPIC      = local.topics.marker
     SF_NOTIFY_TOPIC      = local.topics.notify
     SF_PLANE_ID          = var.plane_id

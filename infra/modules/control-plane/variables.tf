@@ -73,7 +73,7 @@ variable "input_buckets" {
 }
 
 variable "kms_key" {
-  description = "Full name of a Cloud KMS key of this project in `region` that encrypts buckets, topics, database, the functions and their images, and the workers' disks. Null: Google's own keys."
+  description = "Full name of a Cloud KMS key of this project in `region` that encrypts buckets, topics, database, the functions and their images, and the workers' disks. A disk takes a key of its own region only, so workers then stay in the home region. Null: Google's own keys."
   type        = string
   default     = null
 
@@ -192,7 +192,7 @@ variable "settings" {
   validation {
     condition = length(setintersection(keys(var.settings), [
       "SF_BACKEND", "SF_CELLS_PREFIX", "SF_CODE_BUCKET", "SF_COMPUTE_FALLBACK", "SF_COMPUTE_SA", "SF_CONTAINER_IMAGE",
-      "SF_DEAD_LETTER_TOPIC", "SF_GUEST_SELF_DELETE", "SF_MARKER_TOPIC", "SF_NOTIFY_TOPIC", "SF_PLANE_ID", "SF_PROJECT_ID", "SF_REGION",
+      "SF_DEAD_LETTER_TOPIC", "SF_GUEST_SELF_DELETE", "SF_KMS_KEY", "SF_MARKER_TOPIC", "SF_NOTIFY_TOPIC", "SF_PLANE_ID", "SF_PROJECT_ID", "SF_REGION",
       "SF_STATUS_BUCKET", "SF_SUBMIT_TOPIC", "SF_SUBNETWORK_URI", "SF_TICK_TOPIC",
     ])) == 0
     error_message = "This module sets some of these itself; use its variables."

@@ -12,6 +12,8 @@ variables {
 }
 
 run "everything_at_once" {
+  command = plan
+
   assert {
     condition     = output.settings.SF_GKE_CLUSTER == "runtender-main" && output.settings.SF_API_BUDGET == "500"
     error_message = "The plane knows the standing cluster, and its own settings."

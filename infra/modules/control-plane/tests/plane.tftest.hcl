@@ -20,7 +20,9 @@ variables {
   }
 }
 
-run "events_reach_the_functions_by_push" {
+run "a_plane_as_it_comes" {
+  # Events reach the functions by push.
+
   assert {
     condition     = alltrue([for subscription in google_pubsub_subscription.push : subscription.ack_deadline_seconds > google_cloudfunctions2_function.plane["tick"].service_config[0].timeout_seconds])
     error_message = "A message must not be sent again to a function that is still at it."
@@ -69,9 +71,9 @@ run "events_reach_the_functions_by_push" {
     condition     = google_storage_notification.markers.object_name_prefix == "runs/status/" && google_storage_notification.markers.event_types == toset(["OBJECT_FINALIZE"])
     error_message = "Only finished markers wake a function."
   }
-}
 
-run "the_functions_are_closed" {
+  # The functions are closed.
+
   assert {
     condition     = alltrue([for function in google_cloudfunctions2_function.plane : function.service_config[0].ingress_settings == "ALLOW_INTERNAL_ONLY"])
     error_message = "Nobody outside reaches a function."
@@ -96,9 +98,9 @@ run "the_functions_are_closed" {
     condition     = google_storage_bucket_object.bundle.name == "bundles/${filesha256("./permissions.json")}.zip"
     error_message = "Another content must be another object."
   }
-}
 
-run "rights_are_bound_where_they_are_needed" {
+  # Rights are bound where they are needed.
+
   assert {
     condition = (
       length(google_project_iam_custom_role.plane)
@@ -140,9 +142,9 @@ run "rights_are_bound_where_they_are_needed" {
     condition     = alltrue([for name, role in google_project_iam_custom_role.plane : contains(keys(google_service_account_iam_member.plane), name) if contains(role.permissions, "iam.serviceAccounts.actAs")])
     error_message = "actAs is granted on accounts only."
   }
-}
 
-run "the_state_is_indexed_for_the_queries_only" {
+  # The state is indexed for the queries only.
+
   assert {
     condition     = alltrue([for field in google_firestore_field.unindexed : field.field == "*" && length(field.index_config[0].indexes) == 0])
     error_message = "Nothing is indexed by default."
@@ -164,20 +166,21 @@ run "the_state_is_indexed_for_the_queries_only" {
   }
 }
 
-run "a_machine_that_may_not_delete_itself" {
+run "a_plane_with_every_wish" {
+  command = plan
+
   variables {
+    cells_prefix      = "gs://warehouse/forecasts/artifacts"
     guest_self_delete = false
+    input_buckets     = ["panels"]
+    kms_key           = "projects/plane-tests/locations/us-central1/keyRings/ring/cryptoKeys/key"
+    secrets           = ["projects/plane-tests/secrets/token"]
+    vpc_egress        = { network = "projects/plane-tests/global/networks/n", subnetwork = "projects/plane-tests/regions/us-central1/subnetworks/s" }
   }
 
   assert {
     condition     = !contains(keys(google_project_iam_custom_role.plane), "worker_machines") && local.settings.SF_GUEST_SELF_DELETE == "false"
     error_message = "Then the worker has no right to delete machines."
-  }
-}
-
-run "a_key_of_ones_own_encrypts_everything" {
-  variables {
-    kms_key = "projects/plane-tests/locations/us-central1/keyRings/ring/cryptoKeys/key"
   }
 
   assert {
@@ -195,14 +198,6 @@ run "a_key_of_ones_own_encrypts_everything" {
     condition     = contains(keys(google_kms_crypto_key_iam_member.disks), "compute_agent_disk_key")
     error_message = "Compute Engine has to use the key for the workers' disks."
   }
-}
-
-run "results_in_a_bucket_of_ones_own" {
-  variables {
-    cells_prefix  = "gs://warehouse/forecasts/artifacts"
-    input_buckets = ["panels"]
-    secrets       = ["projects/plane-tests/secrets/token"]
-  }
 
   assert {
     condition = (
@@ -215,12 +210,6 @@ run "results_in_a_bucket_of_ones_own" {
   assert {
     condition     = contains(keys(google_storage_bucket_iam_member.inputs), "worker_input_buckets panels") && contains(keys(google_secret_manager_secret_iam_member.plane), "worker_secrets projects/plane-tests/secrets/token")
     error_message = "The worker reads panels and secrets."
-  }
-}
-
-run "traffic_through_the_network" {
-  variables {
-    vpc_egress = { network = "projects/plane-tests/global/networks/n", subnetwork = "projects/plane-tests/regions/us-central1/subnetworks/s" }
   }
 
   assert {
