@@ -116,6 +116,10 @@ schemas: $(READY) ## write the JSON Schemas of message, config and marker anew f
 permissions: $(READY) ## write the deployment's roles and their page for reviewers anew from the table in the code
 	@$(BIN)/python -m runtender.permissions
 
+.PHONY: bundle
+bundle: $(READY) ## write the zip of the functions that is deployed, and tell its size and cold starts
+	@bundle=$$($(BIN)/python functions/bundle.py) && $(BIN)/python -m tests.bench.bundle "$$bundle"
+
 .PHONY: clean
 clean: ## remove the environment, the caches and what the local cloud left
 	@rm -rf .venv .runtender .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

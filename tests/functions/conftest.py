@@ -12,6 +12,7 @@ import logging
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent import futures
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,8 +20,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import functions_framework
+import grpc  # type: ignore[import-untyped]
 import pytest
 from flask.testing import FlaskClient
+from google.cloud.firestore_v1 import types as firestore
+from google.pubsub_v1 import types as pubsub
 
 from runtender import ids, wiring
 from runtender.engine.intake import Intake
@@ -230,3 +234,65 @@ def events() -> Any:
         storage_event = staticmethod(storage_event)
 
     return Builders
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoogleServices:
+    """Firestore, which knows of nothing and takes every write, and the publishing side of Pub/Sub, at one address."""
+
+    address: str
+    published: list[tuple[str, bytes]] = field(default_factory=list)
+
+
+@pytest.fixture
+def google_services() -> Iterator[GoogleServices]:
+    """Serve both over gRPC; any other method is UNIMPLEMENTED."""
+    published: list[tuple[str, bytes]] = []
+    handlers = [_empty_firestore(), _publisher(published)]
+    server = grpc.server(futures.ThreadPoolExecutor(max_workers=4), handlers=handlers)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield GoogleServices(address=f"127.0.0.1:{port}", published=published)
+    server.stop(grace=None).wait()
+
+
+def _publisher(published: list[tuple[str, bytes]]) -> Any:
+    def publish(request: pubsub.PublishRequest, _context: Any):
+        published.extend((request.topic, message.data) for message in request.messages)
+        return pubsub.PublishResponse(message_ids=[str(len(published))])
+
+    method = grpc.unary_unary_rpc_method_handler(
+        publish, pubsub.PublishRequest.deserialize, pubsub.PublishResponse.serialize
+    )
+    return grpc.method_handlers_generic_handler("google.pubsub.v1.Publisher", {"Publish": method})
+
+
+def _empty_firestore() -> Any:
+    """Answers reads with nothing found and takes every write; any other method is UNIMPLEMENTED."""
+    now = datetime.now(UTC)
+
+    def find_nothing(request: firestore.BatchGetDocumentsRequest, _context: Any):
+        for name in request.documents:
+            yield firestore.BatchGetDocumentsResponse(missing=name, read_time=now)
+
+    def match_nothing(_request: firestore.RunQueryRequest, _context: Any):
+        yield firestore.RunQueryResponse(read_time=now)
+
+    def take(request: firestore.CommitRequest, _context: Any):
+        results = [firestore.WriteResult(update_time=now) for _ in request.writes]
+        return firestore.CommitResponse(write_results=results, commit_time=now)
+
+    methods = {
+        "BatchGetDocuments": grpc.unary_stream_rpc_method_handler(
+            find_nothing,
+            firestore.BatchGetDocumentsRequest.deserialize,
+            firestore.BatchGetDocumentsResponse.serialize,
+        ),
+        "RunQuery": grpc.unary_stream_rpc_method_handler(
+            match_nothing, firestore.RunQueryRequest.deserialize, firestore.RunQueryResponse.serialize
+        ),
+        "Commit": grpc.unary_unary_rpc_method_handler(
+            take, firestore.CommitRequest.deserialize, firestore.CommitResponse.serialize
+        ),
+    }
+    return grpc.method_handlers_generic_handler("google.firestore.v1.Firestore", methods)

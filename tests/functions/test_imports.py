@@ -9,14 +9,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from concurrent import futures
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import grpc  # type: ignore[import-untyped]
 import pytest
-from google.cloud.firestore_v1 import types as firestore
 
 from runtender.ids import job_key, marker_object
 
@@ -60,47 +55,11 @@ NEVER = """
 ONLY_ON_SUBMIT = ["runtender.engine.accept", "runtender.engine.intake", "runtender.forecast.plan"]
 
 
-def _empty_firestore() -> Any:
-    """Answers reads with nothing found and takes every write; any other method is UNIMPLEMENTED."""
-    now = datetime.now(UTC)
-
-    def find_nothing(request: firestore.BatchGetDocumentsRequest, _context: Any):
-        for name in request.documents:
-            yield firestore.BatchGetDocumentsResponse(missing=name, read_time=now)
-
-    def match_nothing(_request: firestore.RunQueryRequest, _context: Any):
-        yield firestore.RunQueryResponse(read_time=now)
-
-    def take(request: firestore.CommitRequest, _context: Any):
-        results = [firestore.WriteResult(update_time=now) for _ in request.writes]
-        return firestore.CommitResponse(write_results=results, commit_time=now)
-
-    methods = {
-        "BatchGetDocuments": grpc.unary_stream_rpc_method_handler(
-            find_nothing,
-            firestore.BatchGetDocumentsRequest.deserialize,
-            firestore.BatchGetDocumentsResponse.serialize,
-        ),
-        "RunQuery": grpc.unary_stream_rpc_method_handler(
-            match_nothing, firestore.RunQueryRequest.deserialize, firestore.RunQueryResponse.serialize
-        ),
-        "Commit": grpc.unary_unary_rpc_method_handler(
-            take, firestore.CommitRequest.deserialize, firestore.CommitResponse.serialize
-        ),
-    }
-    return grpc.method_handlers_generic_handler("google.firestore.v1.Firestore", methods)
-
-
 @pytest.fixture
-def google_plane(cloud, monkeypatch):
+def google_plane(cloud, google_services, monkeypatch):
     """The environment of a deployed plane; its buckets and machines are the local cloud's."""
-    server = grpc.server(futures.ThreadPoolExecutor(max_workers=4), handlers=[_empty_firestore()])
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
     monkeypatch.setenv("SF_BACKEND", "google")
-    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", f"127.0.0.1:{port}")
-    yield
-    server.stop(grace=None).wait()
+    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", google_services.address)
 
 
 @pytest.fixture
