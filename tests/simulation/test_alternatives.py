@@ -28,14 +28,14 @@ def with_alternatives(a_world):
         settings = Settings.from_env({**ENVIRONMENT, "SF_ALTERNATIVES": alternatives})
         world = a_world(settings=settings, behaviour=QUICK, **parts)
         made: list[dict] = []
-        insert = world.cloud.compute.handle
+        insert = world.cloud.zones.core.handle
 
         def watched(request, now):
             if request.method == "POST" and request.path.endswith("/instances"):
                 made.append(request.json())
             return insert(request, now)
 
-        world.cloud.compute.handle = watched
+        world.cloud.zones.core.handle = watched
         world.submit({**CONFIG, "compute": {"capacity": {"gce": {"max_attempts": 20}}}})
         world.run(15 * MINUTE)
         world.settle()

@@ -279,7 +279,7 @@ def test_a_lost_worker_is_settled_by_what_is_left_of_it(a_world, case):
     world.submit()
     world.run(minutes(6))
     machine = world.cloud.machines()[0]
-    assert getattr(world.cloud.compute, blow)(machine.order.zone, machine.order.name, world.now)
+    assert getattr(world.cloud.zones.core, blow)(machine.order.zone, machine.order.name, world.now)
     world.settle()
     assert ending(world) == (outcome, reason)
 
@@ -318,7 +318,7 @@ def stranger_at_our_name(a_world, answer):
     world = a_world()
     if answer is not None:
         world.weather.plan(INSERT, answer)
-    world.cloud.place_stranger("us-central1-a", probe.job.plan.name)
+    world.cloud.zones.place_stranger("us-central1-a", probe.job.plan.name)
     world.submit()
     world.run(minutes(10))
     return world

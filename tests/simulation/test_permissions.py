@@ -188,13 +188,13 @@ def quiet(_world: World, _minute: int) -> None:
 def preempt_once(world: World, minute: int) -> None:
     if minute == 8:
         for one in world.cloud.machines():
-            assert world.cloud.compute.preempt(one.order.zone, one.order.name, world.now)
+            assert world.cloud.zones.core.preempt(one.order.zone, one.order.name, world.now)
 
 
 def keep_disk(world: World, minute: int) -> None:
     if minute == 4:
         for one in world.cloud.machines():
-            world.cloud.compute.keep_disk(one)
+            world.cloud.zones.core.keep_disk(one)
 
 
 def no_room(times: int) -> Stock:

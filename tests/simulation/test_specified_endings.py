@@ -31,7 +31,7 @@ def terminal(job, row):
 
 def stop_now(world):
     machine = world.cloud.machines()[0]
-    assert world.cloud.compute.preempt(machine.order.zone, machine.order.name, world.now)
+    assert world.cloud.zones.core.preempt(machine.order.zone, machine.order.name, world.now)
 
 
 @pytest.mark.parametrize((), [pytest.param(id="acceptance-Z5 another placement")])

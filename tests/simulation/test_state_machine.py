@@ -128,21 +128,21 @@ class Plane(RuleBasedStateMachine):
         cloud, running = self.world.cloud, self._running()
         machine = running[index % len(running)]
         if blow == "reboot":
-            cloud.machines_run.reboot(machine.id, self.world.now)
+            cloud.zones.reboot(machine)
         elif blow == "by hand":
-            cloud.delete_by_hand(machine)
+            cloud.zones.delete_by_hand(machine)
         else:
-            getattr(cloud.compute, blow)(machine.order.zone, machine.order.name, self.world.now)
+            getattr(cloud.zones.core, blow)(machine.order.zone, machine.order.name, self.world.now)
 
     @rule(zones=st.lists(st.sampled_from(ZONES), max_size=2, unique=True))
     def silence(self, zones):
-        self.world.cloud.compute.silence(zones)
+        self.world.cloud.zones.core.silence(zones)
 
     @precondition(lambda self: self.world.jobs)
     @rule(index=indexes, zone=st.sampled_from(ZONES))
     def place_a_stranger(self, index, zone):
         jobs = self.world.jobs
-        self.world.cloud.place_stranger(zone, jobs[index % len(jobs)].plan.name)
+        self.world.cloud.zones.place_stranger(zone, jobs[index % len(jobs)].plan.name)
 
     @invariant()
     def no_job_has_two_workers(self):

@@ -51,14 +51,14 @@ class Fate:
 class Invocation:
     """A handler's way through its external calls. `calls` names those that it has begun.
 
-    `fleet_is_whole` is false once it was shown a fleet list that is partial.
+    `partial_fleets` are the fleet lists of which it was last shown a part.
     """
 
     def __init__(self, kind: str, fate: Fate, freeze: Callable[[timedelta], None]) -> None:
         self.kind = kind
         self.fate = fate
         self.calls: list[str] = []
-        self.fleet_is_whole = True
+        self.partial_fleets: set[str] = set()
         self._freeze = freeze
         self._met = False
         self._dead = False

@@ -138,7 +138,7 @@ def _submit_and_cancel(world: World) -> None:
 
 
 def _silence_a_zone(world: World) -> None:
-    world.cloud.compute.silence(["us-east1-b"])
+    world.cloud.zones.core.silence(["us-east1-b"])
     world.run(timedelta(minutes=35))
     require(bool(world.cloud.machines()), "I9", "the machine is gone although no list was whole")
 

@@ -1,64 +1,65 @@
 """The rules that hold in every simulated world after every step, and the history of each job.
 
-The onlooker sees what no part of the plane sees at once: the documents, the machines, the objects and each request on its
-way. It raises `BrokenRule` at the first thing that must not be; rules are named as in the design (I1 to I10).
+The onlooker sees what no part of the plane sees at once: the documents, the machines, the pods, the objects and each request
+on its way. It raises `BrokenRule` at the first thing that must not be; rules are named as in the design (I1 to I10).
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from runtender.decide.header import family_entry, roll_up, status_word
 from runtender.ids import parse_marker_object
-from runtender.local.compute.instances import Instance, Status
-from runtender.local.simulation.truth import Word, outcome_of
+from runtender.local.simulation import records
+from runtender.local.simulation.records import BrokenRule, require
+from runtender.local.simulation.truth import Right, Verdict, Word, right_by_verdict, right_by_word, sum_of
 from runtender.model import Admission, Job, Outcome, Phase, Reason, Resource, ResourceState, Run
 from runtender.settings import Settings
 from runtender.wire.markers import parse_marker
 
-_COULD_RUN = {Status.PROVISIONING, Status.STAGING, Status.RUNNING}
-
-
-class BrokenRule(AssertionError):
-    """Something happened that must not; the message names the rule."""
+_CLUSTERS = "gke"
 
 
 class View(Protocol):
     """What the onlooker sees of a world."""
 
     settings: Settings
+    partial_fleets: set[str]
 
     def time(self) -> datetime: ...
-
-    def machines(self) -> tuple[Instance, ...]: ...
 
     def job(self, job_key: str) -> Job | None: ...
 
     def run(self, run_id: str) -> Run | None: ...
 
-    def summary(self, job: Job, nonce: str) -> bytes | None: ...
+    def standing(self, nonce: str) -> list[str]:
+        """Tell of everything that is there with this nonce."""
+
+    def workers(self) -> Iterable[tuple[str, str, bool]]:
+        """Tell of all that works or may yet: the job's key, the nonce, and whether a word could still hold it back."""
+
+    def summaries(self, job: Job, nonce: str) -> Mapping[int, bytes]: ...
 
     def creates_granted(self) -> int: ...
 
 
-def require(holds: bool, rule: str, words: str) -> None:
-    """Raise `BrokenRule` unless the rule holds."""
-    if not holds:
-        raise BrokenRule(f"{rule}: {words}")
-
-
 @dataclass(kw_only=True, slots=True)
 class Onlooker:
-    """Watches one world. `jobs` holds each job as last saved, `words` the first terminal object of each nonce."""
+    """Watches one world. `jobs` holds each job as last saved, `words` the first terminal object of each nonce.
+
+    `verdicts` are how Jobs ended by their own status, `worked` the indexes whose work came to a good end; both by nonce.
+    """
 
     view: View
     jobs: dict[str, Job] = field(default_factory=dict)
     runs: set[str] = field(default_factory=set)
     words: dict[str, Word] = field(default_factory=dict)
-    summaries: dict[str, bytes | None] = field(default_factory=dict)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    worked: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    rights: dict[str, Right] = field(default_factory=dict)
     nonces: dict[str, str] = field(default_factory=dict)
     sent: dict[str, datetime] = field(default_factory=dict)
     creates: list[datetime] = field(default_factory=list)
@@ -79,139 +80,81 @@ class Onlooker:
             elif collection == "runs":
                 runs.add(name)
         for run_id in runs:
-            self._check_header(run_id)
+            run = self.view.run(run_id)
+            if run is not None:
+                self.runs.add(run_id)
+                records.check_header(run, self.jobs.values())
 
     def _saved(self, job: Job) -> None:
         before = self.jobs.get(job.job_key)
         self.jobs[job.job_key] = job
         self.nonces.update({row.nonce: job.job_key for row in job.resources})
         self.checks += 1
-        require(
-            (job.wake_at is None) == (job.phase is Phase.DONE),
-            "wake",
-            f"{job.job_key} has wake {job.wake_at}",
-        )
+        records.check_wake(job)
         if before is None:
-            require(len(job.history) == 1, "I5", f"{job.job_key} begins with {len(job.history)} rows")
+            records.check_begun(job)
             return
-        require(job.version == before.version + 1, "history", f"{job.job_key} jumps to version {job.version}")
-        self._check_history(before, job)
-        self._check_outcome(before, job)
+        records.check_change(before, job)
+        if before.outcome is None and job.outcome is not None:
+            self.check_truth(job)
         for row in job.resources:
             self._check_row(before, job, row)
         if job.admission is Admission.LIVE and before.admission is not Admission.LIVE:
-            self._check_limits(job)
-
-    def _check_limits(self, job: Job) -> None:
-        live = [one.job_key for one in self.jobs.values() if one.admission is Admission.LIVE]
-        for limit in self.view.settings.live_limits:
-            fits = limit.label is not None or limit.jobs is None or len(live) <= limit.jobs
-            require(fits, "limits", f"{job.job_key} is let in beside {live}")
-
-    def _check_history(self, before: Job, job: Job) -> None:
-        new = job.history[len(before.history) :]
-        require(
-            job.history[: len(before.history)] == before.history, "I5", f"{job.job_key} rewrites its history"
-        )
-        moved = (before.phase, before.outcome) != (job.phase, job.outcome)
-        require(
-            moved == bool(new), "I5", f"{job.job_key}: {before.phase} -> {job.phase} with {len(new)} new rows"
-        )
-        require(all(row.cause for row in new), "I5", f"{job.job_key} moves without a cause")
-        if new:
-            last = (new[-1].phase, new[-1].outcome)
-            require(last == (job.phase, job.outcome), "I5", f"{job.job_key}: last row says {last}")
-
-    def _check_outcome(self, before: Job, job: Job) -> None:
-        if before.outcome is not None:
-            same = (before.outcome, before.reason) == (job.outcome, job.reason)
-            require(same, "I4", f"{job.job_key}: {before.outcome} became {job.outcome} ({job.reason})")
-            require(
-                job.phase in {Phase.STOPPING, Phase.DONE}, "I4", f"{job.job_key} goes back to {job.phase}"
-            )
-        elif job.outcome is not None:
-            self.check_truth(job)
+            records.check_limits(job, self.jobs.values(), self.view.settings)
 
     def check_truth(self, job: Job) -> None:
-        """Compare a job's outcome with what the objects say."""
+        """Compare a job's outcome with what objects and Jobs say."""
         # Nobody can speak for a try whose create was refused; what lies there is not its word.
         tries = [row.nonce for row in job.resources if not row.refused]
-        said = [(nonce, word) for nonce in tries if (word := self.words.get(nonce)) and word.settles]
-        require(len(said) <= 1, "truth", f"{job.job_key}: {len(said)} tries have settling words")
-        if said:
-            nonce, word = said[0]
-            # A summary that lands after the end changes nothing.
-            summary = self.summaries.setdefault(nonce, self.view.summary(job, nonce))
-            right = outcome_of(job, word, summary)
+        said = [nonce for nonce in tries if (word := self.words.get(nonce)) and word.settles]
+        ended = [nonce for nonce in tries if nonce in self.verdicts and not self._has_word(nonce)]
+        if (said or ended) and job.job_key not in self.rights:
+            # What is stored or seen after the end changes nothing.
+            self.rights[job.job_key] = self._right(job, *(said or ended))
+        if said or ended:
+            right, words = self.rights[job.job_key], f"{job.job_key} ended {job.outcome} ({job.reason})"
             require(
-                job.outcome is right,
-                "truth",
-                f"{job.job_key} ended {job.outcome} ({job.reason}), right is {right}",
+                job.outcome in right, "truth", f"{words}, right is {' or '.join(sorted(right)) or 'nothing'}"
             )
-            return
         # Whoever may still boot must find a word; an object that cannot be read forbids as well as any.
-        silent = [nonce for nonce in tries if nonce not in self.words]
-        require(not silent, "tombstone", f"{job.job_key} ended {job.reason}, and {silent} may start")
+        silent = [nonce for nonce in tries if nonce not in self.words and nonce not in ended]
+        require(
+            bool(said) or not silent, "tombstone", f"{job.job_key} ended {job.reason}, and {silent} may start"
+        )
+
+    def _has_word(self, nonce: str) -> bool:
+        word = self.words.get(nonce)
+        return word is not None and word.marker is not None
+
+    def _right(self, job: Job, *nonces: str) -> Right:
+        require(len(nonces) == 1, "truth", f"{job.job_key}: {len(nonces)} tries decide")
+        (nonce,) = nonces
+        cells = sum_of(self.view.summaries(job, nonce), job.plan.worker_count)
+        word = self.words.get(nonce)
+        if word is not None and word.marker is not None:
+            return right_by_word(job, word, cells)
+        return right_by_verdict(job, self.verdicts[nonce], self.worked[nonce], cells)
 
     def _check_row(self, before: Job, job: Job, row: Resource) -> None:
         old = next((one for one in before.resources if one.nonce == row.nonce), None)
         if old is None:
             others = [one.nonce for one in job.live if one.nonce != row.nonce]
             require(not others, "I3", f"{job.job_key}: {row.nonce} is placed beside {others}")
-            self._check_older_attempts(job)
+            records.check_older_attempts(job, self.jobs.values())
             return
         if row.state is ResourceState.GONE and old.state is not ResourceState.GONE:
             self._check_gone(job, row)
 
-    def _check_older_attempts(self, job: Job) -> None:
-        older = [
-            one.job_key
-            for one in self.jobs.values()
-            if (one.run_id, one.family) == (job.run_id, job.family) and one.attempt < job.attempt
-            if one.phase is not Phase.DONE
-        ]
-        require(not older, "I3", f"{job.job_key} is placed before {older} is done")
-
     def _check_gone(self, job: Job, row: Resource) -> None:
-        there = [one for one in self.view.machines() if one.order.labels.get("sf-nonce") == row.nonce]
-        require(
-            not there,
-            "I8",
-            f"{job.job_key}: {row.nonce} is called gone and is {[one.status for one in there]}",
-        )
+        there = self.view.standing(row.nonce)
+        require(not there, "I8", f"{job.job_key}: {row.nonce} is called gone, and there is {there}")
         sent = self.sent.get(row.nonce)
         if sent is None or row.refused or row.created_at is not None:
             return
         waited = self.view.time() - sent
-        grace = self.view.settings.timing.create_grace
-        require(
-            waited >= grace,
-            "I8",
-            f"{job.job_key}: {row.nonce} is called gone {waited} after its create was sent",
-        )
-
-    def _check_header(self, run_id: str) -> None:
-        run = self.view.run(run_id)
-        if run is None:
-            return
-        self.runs.add(run_id)
-        latest: dict[str, Job] = {}
-        for job in self.jobs.values():
-            standing = latest.get(job.family)
-            if job.run_id == run_id and (standing is None or standing.attempt < job.attempt):
-                latest[job.family] = job
-        entries = {family: family_entry(job) for family, job in latest.items()}
-        require(
-            dict(run.families) == entries,
-            "I10",
-            f"header of {run_id} says {dict(run.families)}, not {entries}",
-        )
-        right = (roll_up(entries), status_word(entries))
-        require(
-            (run.outcome, run.status) == right,
-            "I10",
-            f"{run_id} says {run.outcome} {run.status}, not {right}",
-        )
+        enough = waited >= self.view.settings.timing.create_grace
+        words = f"{job.job_key}: {row.nonce} is called gone {waited} after its create was sent"
+        require(enough, "I8", words)
 
     # --- requests on their way
 
@@ -223,71 +166,61 @@ class Onlooker:
         self.sent[nonce] = self.view.time()
         self.creates.append(self.view.time())
         granted = self.view.creates_granted()
-        require(
-            len(self.creates) <= granted,
-            "budget",
-            f"{len(self.creates)} creates are sent and {granted} were granted",
-        )
+        words = f"{len(self.creates)} creates are sent and {granted} were granted"
+        require(len(self.creates) <= granted, "budget", words)
 
-    def deleting(self, machine: Instance | None, *, fleet_is_whole: bool) -> None:
-        """Look at a delete by the plane that is about to arrive at a machine.
-
-        `fleet_is_whole`: the sender read a fleet list to its end, or none.
-        """
-        if machine is None:
-            return
-        labels = machine.order.labels
+    def deleting(self, name: str, labels: Mapping[str, str], fleet: str) -> None:
+        """Look at a delete by the plane that is about to arrive at a machine or a Job; `fleet` is the list it is on."""
         ours = labels.get("sf-plane") == self.view.settings.plane_id
         job = next((one for one in self.jobs.values() if one.key == labels.get("sf-key")), None)
-        require(
-            ours and job is not None,
-            "I6",
-            f"{machine.order.name} in {machine.order.zone} is not ours to delete",
-        )
+        require(ours and job is not None, "I6", f"{name} with {dict(labels)} is not ours to delete")
         assert job is not None  # noqa: S101 - just required
-        require(job.plan.name == machine.order.name, "I6", f"{machine.order.name} has another job's label")
+        require(job.plan.name == name, "I6", f"{name} has another job's label")
         row = next((one for one in job.live if one.nonce == labels.get("sf-nonce")), None)
         if row is None:
-            require(fleet_is_whole, "I9", f"{machine.order.name} is swept on the strength of a partial list")
+            whole = fleet not in self.view.partial_fleets
+            require(whole, "I9", f"{name} is swept on the strength of a partial list")
         elif job.phase is not Phase.DONE:
             wanted = row.state is ResourceState.DELETING or job.outcome is not None
-            require(wanted, "I6", f"{machine.order.name} is deleted while its row is {row.state}")
+            require(wanted, "I6", f"{name} is deleted while its row is {row.state}")
 
-    def deleting_disk(self, labels: Mapping[str, str]) -> None:
-        """Look at a delete by the plane that is about to arrive at a disk."""
-        if not labels:
-            # It went just before.
-            return
+    def deleting_remains(self, what: str, labels: Mapping[str, str]) -> None:
+        """Look at a delete by the plane that is about to arrive at what a row covers: a disk, a pod."""
         nonce = labels.get("sf-nonce", "")
         job = self.jobs.get(self.nonces.get(nonce, ""))
         row = next((one for one in job.resources if one.nonce == nonce), None) if job else None
         doomed = row is None or row.state in {ResourceState.DELETING, ResourceState.GONE}
-        require(job is not None and doomed, "I6", f"the disk of {nonce or 'nobody'} is deleted")
+        require(job is not None and doomed, "I6", f"the {what} of {nonce or 'nobody'} is deleted")
 
-    # --- objects and machines
+    # --- objects and workers
 
     def stored(self, name: str, body: Callable[[], bytes]) -> None:
         """Take note of an object in the status bucket; the first terminal one of a try that can be read counts."""
         where = parse_marker_object(name)
-        if where is None or where.stage != "terminal" or where.index != 0:
+        if where is None or where.stage != "terminal":
             return
+        job = self.jobs.get(where.job_key)
+        # Of many workers none can end the whole: only the plane speaks for that.
+        speaker = None if job is not None and job.runtime == _CLUSTERS else 0
         standing = self.words.get(where.nonce)
-        if standing is None or standing.marker is None:
+        if where.index == speaker and (standing is None or standing.marker is None):
             now = self.view.time()
             self.words[where.nonce] = Word(stored_at=now, marker=parse_marker(name, body(), now))
 
-    def check_machines(self) -> None:
-        """Check that no job has two workers that could run."""
-        live: dict[str, list[str]] = {}
-        for machine in self.view.machines():
-            labels = machine.order.labels
-            nonce = labels.get("sf-nonce", "")
-            if labels.get("sf-plane") != self.view.settings.plane_id or machine.status not in _COULD_RUN:
-                continue
-            if nonce not in self.words:
-                live.setdefault(labels["sf-key"], []).append(nonce)
+    def begins(self, nonce: str) -> None:
+        """Take note of a worker that begins, having looked whether it may."""
+        job = self.jobs.get(self.nonces.get(nonce, ""))
+        at_rest = job is not None and job.phase is Phase.DONE
+        require(not at_rest, "tombstone", f"a worker of {nonce} begins, and its job is done")
+
+    def check_workers(self) -> None:
+        """Check that no job has two sets of workers that could run."""
+        live: defaultdict[str, set[str]] = defaultdict(set)
+        for key, nonce, heeds in self.view.workers():
+            if not heeds or nonce not in self.words:
+                live[key].add(nonce)
         for key, nonces in live.items():
-            require(len(nonces) == 1, "I3", f"job {key} has live workers {nonces}")
+            require(len(nonces) == 1, "I3", f"job {key} has live workers {sorted(nonces)}")
 
     # --- the end
 
@@ -300,16 +233,23 @@ class Onlooker:
         for run_id in self.runs:
             run = self.view.run(run_id)
             announced = run is None or run.outcome is None or run.notified_at is not None
-            require(
-                announced, "announced", f"{run_id} ended {run.outcome if run else ''} and nobody was told"
-            )
+            words = f"{run_id} ended {run.outcome if run else ''} and nobody was told"
+            require(announced, "announced", words)
         left = {kind: names for kind, names in leftovers.items() if names}
         require(not left, "I2", f"left over: {left}")
 
     def _check_reason(self, job: Job) -> None:
-        words = any(self.words.get(row.nonce) for row in job.resources)
-        unproven = job.outcome in {Outcome.SUCCEEDED, Outcome.PARTIAL} and not words
+        spoke = any(row.nonce in self.words or row.nonce in self.verdicts for row in job.resources)
+        unproven = job.outcome in {Outcome.SUCCEEDED, Outcome.PARTIAL} and not spoke
         require(not unproven, "truth", f"{job.job_key} succeeded, and no worker said so")
         if job.outcome is Outcome.NO_CAPACITY:
-            known = {Reason.CAPACITY_TIMEOUT, Reason.CAPACITY_EXHAUSTED, Reason.QUOTA_BLOCKED}
+            known = {
+                Reason.CAPACITY_TIMEOUT,
+                Reason.CAPACITY_EXHAUSTED,
+                Reason.QUOTA_BLOCKED,
+                Reason.UNSCHEDULABLE,
+            }
             require(job.reason in known, "truth", f"{job.job_key}: {job.reason}")
+
+
+__all__ = ["BrokenRule", "Onlooker", "View", "require"]

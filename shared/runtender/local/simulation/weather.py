@@ -1,16 +1,14 @@
 """The weather of a simulated world: what goes wrong with calls, events, commits and handlers, and when.
 
-`Weather` is fair but for the mishaps that were planned, one by one. `Storm` draws mishaps by chance; which kinds it knows
-and how often they come is drawn first, so that some worlds see a lot of one thing and nothing of the others.
+It is fair but for the mishaps that were planned, one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from random import Random
 
 from runtender.local.http import HttpRequest, HttpResponse
 from runtender.local.scenario.answers import ANSWERS
@@ -31,6 +29,13 @@ DELETE = "compute.instances.delete"
 GET = "compute.instances.get"
 FLEET = "compute.instances.aggregatedList"
 UPLOAD = "storage.objects.insert"
+
+CREATE_JOB = "kubernetes.jobs.create"
+DELETE_JOB = "kubernetes.jobs.delete"
+DELETE_JOBS = "kubernetes.jobs.deletecollection"
+GET_JOB = "kubernetes.jobs.get"
+LIST_JOBS = "kubernetes.jobs.list"
+LIST_PODS = "kubernetes.pods.list"
 
 _NO_TIME = timedelta()
 
@@ -138,6 +143,13 @@ class Weather:
     def saw_fleet(self, answer: HttpResponse) -> None:
         """Take note of a true fleet list, to be shown again when it is out of date."""
 
+    def saw_jobs(self, answer: HttpResponse) -> None:
+        """Take note of a true list of a cluster's Jobs, to be shown again when it is out of date."""
+
+    def page_size(self) -> int | None:
+        """Return how many objects a page of a cluster's list has; None where the caller's word counts."""
+        return None
+
     def calm(self) -> None:
         """Let nothing go wrong from now on."""
         self.plans.clear()
@@ -145,128 +157,3 @@ class Weather:
         self.fates.clear()
         self.arriving.clear()
         self.lost_publishes = 0
-
-
-_UNCLEAR = (BROKEN_OFF, INTERNAL, UNAVAILABLE)
-_TRANSIENT = (*_UNCLEAR, TOO_MANY)
-_REFUSED = (RATE, FORBIDDEN)
-# What a service may take to do what it gave no answer to; a create may take much longer.
-_LAGS_S = (0, 0, 0, 2, 25)
-_LATE_S = (5, 30, 60, 150, 400, 1200)
-_FREEZES_S = (5, 20, 45, 60, 100, 250, 700)
-_DELAYS_S = (0, 0, 1, 10, 60, 200, 900)
-_MOST_CALLS = 30
-# After these a handler knows something that nobody else does.
-_TURNS = (INSERT, DELETE, "store.commit", "store.get", "objects.create", "objects.list", GET, "store.due")
-# Of every call a storm may touch: how often a kind comes once a world has it.
-_RATES = (0.03, 0.15, 0.5)
-
-
-class Storm(Weather):
-    """Mishaps by chance, from `chance` alone."""
-
-    __slots__ = ("_blows", "_chance", "_fleet")
-
-    KINDS = (
-        "reads",
-        "creates",
-        "deletes",
-        "lists",
-        "uploads",
-        "store",
-        "events",
-        "kills",
-        "freezes",
-        "skews",
-    )
-
-    def __init__(self, chance: Random) -> None:
-        super().__init__()
-        self._chance = chance
-        known = chance.sample(self.KINDS, chance.choice((1, 2, 3, len(self.KINDS))))
-        self._blows = {kind: chance.choice(_RATES) for kind in known}
-        self._fleet: HttpResponse | None = None
-
-    def call(self, method: str, request: HttpRequest, *, of_worker: bool) -> Mishap | None:
-        planned = super().call(method, request, of_worker=of_worker)
-        if planned is not None:
-            return planned
-        if of_worker or method == UPLOAD:
-            return self._transient() if self._strikes("uploads") else None
-        if method == INSERT:
-            return self._create_mishap() if self._strikes("creates") else None
-        if request.method == "DELETE":
-            return self._delete_mishap() if self._strikes("deletes") else None
-        if method == FLEET:
-            return self._list_mishap() if self._strikes("lists") else None
-        if self._strikes("reads"):
-            return Mishap(answer=self._chance.choice((*_TRANSIENT, *_REFUSED)))
-        return None
-
-    def commit(self) -> CommitFault | None:
-        return self._chance.choice(list(CommitFault)) if self._strikes("store") else None
-
-    def read_fails(self) -> bool:
-        return self._strikes("store")
-
-    def publish_fails(self) -> bool:
-        return self._strikes("events")
-
-    def fate(self, _kind: str) -> Fate:
-        killed, frozen, skewed = map(self._strikes, ("kills", "freezes", "skews"))
-        skew = timedelta(seconds=self._chance.uniform(-5, 5)) if skewed else _NO_TIME
-        if not killed and not frozen:
-            return Fate(skew=skew)
-        span = timedelta(seconds=self._chance.choice(_FREEZES_S)) if frozen else _NO_TIME
-        # Where the interesting calls are, or anywhere.
-        after = self._chance.choice(_TURNS) if self._chance.random() < 0.5 else ""
-        # Frozen after a call: between looking at the clock and sending there is no time for anything.
-        freeze_at = self._point() | 1 if frozen and not after else None
-        kill_at = self._point() if killed and (frozen or not after) else None
-        return Fate(kill_at=kill_at, freeze_at=freeze_at, after=after, freeze_for=span, skew=skew)
-
-    def _point(self) -> int:
-        return self._chance.randrange(2 * _MOST_CALLS)
-
-    def arrivals(self, _subscription: Subscription, _message: Message) -> Sequence[timedelta]:
-        if not self._strikes("events"):
-            return (_NO_TIME,)
-        copies = self._chance.choice((0, 1, 1, 2, 3))
-        return tuple(timedelta(seconds=self._chance.choice(_DELAYS_S)) for _ in range(copies))
-
-    def pick(self, due: Sequence[Delivery]) -> Delivery:
-        return self._chance.choice(due) if "events" in self._blows else due[0]
-
-    def saw_fleet(self, answer: HttpResponse) -> None:
-        if self._fleet is None or self._chance.random() < 0.3:
-            self._fleet = answer
-
-    def calm(self) -> None:
-        super().calm()
-        self._blows.clear()
-
-    def _strikes(self, kind: str) -> bool:
-        rate = self._blows.get(kind)
-        return rate is not None and self._chance.random() < rate
-
-    def _transient(self) -> Mishap:
-        return self._draw(_TRANSIENT)
-
-    def _create_mishap(self) -> Mishap:
-        mishap = self._draw((*_TRANSIENT, *_UNCLEAR, *_UNCLEAR, *_REFUSED, NAME_TAKEN))
-        late = self._chance.choice((0, 0, *_LATE_S)) if mishap.applied else 0
-        return replace(mishap, late=timedelta(seconds=late))
-
-    def _delete_mishap(self) -> Mishap:
-        return self._draw((*_TRANSIENT, *_REFUSED))
-
-    def _draw(self, answers: Sequence[HttpResponse]) -> Mishap:
-        """Draw an answer; one that does not say whether the call was taken, and when, leaves that to chance."""
-        answer = self._chance.choice(answers)
-        applied = answer in _UNCLEAR and self._chance.random() < 0.6
-        late = self._chance.choice(_LAGS_S) if applied else 0
-        return Mishap(answer=answer, applied=applied, late=timedelta(seconds=late))
-
-    def _list_mishap(self) -> Mishap:
-        old = [self._fleet] if self._fleet is not None else []
-        return Mishap(answer=self._chance.choice([*_TRANSIENT, *old, *old]))

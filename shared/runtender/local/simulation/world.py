@@ -6,7 +6,7 @@
     world.settle()
 
 The plane is the real one: handlers, engine, adapters and documents. The simulated services are those of the local cloud,
-called without a socket; only the machines are played (`guests`). The world delivers events, lets time
+called without a socket; only machines and pods are played (`guests`, `pods`). The world delivers events, lets time
 pass, makes trouble (`weather`) and has every step watched (`rules`). The same seed gives the same world.
 """
 
@@ -18,24 +18,21 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from runtender.engine import Engine, Plane
+from runtender.engine import Engine
 from runtender.engine.handlers import Handlers
-from runtender.errors import Retryable, RuntenderError
-from runtender.gcp.compute import RestApi
-from runtender.gcp.serviceusage import GoogleQuota
-from runtender.gcp.storage import StorageObjects
+from runtender.errors import RuntenderError
 from runtender.local.compute.events import Booted
 from runtender.local.compute.quotas import Quotas
 from runtender.local.compute.stock import Stock
-from runtender.local.simulation.cloud import COMPUTE, START, STORAGE, WAREHOUSE, Cloud
+from runtender.local.simulation.cloud import START, WAREHOUSE, Cloud
+from runtender.local.simulation.clusters import ClusterSetup
 from runtender.local.simulation.guests import ORDINARY, Behaviour
-from runtender.local.simulation.invocations import Fate, Fiber, Invocation, Killed, tapped
-from runtender.local.simulation.rules import require
+from runtender.local.simulation.invocations import Fate, Fiber, Invocation, Killed
 from runtender.local.simulation.weather import Weather
+from runtender.local.simulation.wiring import Clusters, wired
 from runtender.local.topics import Delivery, push_body
 from runtender.model import Job, Phase
 from runtender.ports import Store
-from runtender.runtimes.gce_vm import GceVm
 from runtender.settings import Settings
 from runtender.wire.events import Event
 
@@ -85,6 +82,7 @@ class World:
         store: Store | None = None,
         stock: Stock | None = None,
         quotas: Quotas | None = None,
+        cluster: ClusterSetup | None = None,
     ) -> None:
         self.chance = Random(seed)
         self.settings = settings or Settings.from_env(ENVIRONMENT)
@@ -97,12 +95,14 @@ class World:
             store=store,
             stock=stock,
             quotas=quotas,
+            cluster=cluster,
         )
         self.invocation: Invocation | None = None
         self.invocations: list[Invocation] = []
         self._frozen: dict[Fiber, Invocation] = {}
         self._next_tick = START + TICK
-        self.plane = self._wired()
+        self._clusters = Clusters(self.cloud)
+        self.plane = wired(self.cloud, self._clusters, self._cross)
         handlers = Handlers(self.plane, Engine(self.plane, spread=map))
         self._handlers: Mapping[str, Callable[[Event], None]] = {
             self.settings.submit_topic: handlers.on_submit,
@@ -185,15 +185,13 @@ class World:
 
     def settle(self) -> None:
         """End all trouble and see the world come to rest, in time and in order; raises `BrokenRule` otherwise."""
-        self.weather.calm()
-        self.cloud.compute.silence(())
+        self.cloud.calm()
         for _ in range(_TICKS_TO_REST):
             if self.is_at_rest():
                 break
             self.run(TICK)
         self.cloud.onlooker.check_rest(self.cloud.leftovers())
-        there = {machine.id for machine in self.cloud.machines()}
-        require(self.cloud.strangers <= there, "I6", "a stranger's machine is gone")
+        self.cloud.check_strangers()
 
     def is_at_rest(self) -> bool:
         """True when nothing is left to happen but idle ticks."""
@@ -213,22 +211,6 @@ class World:
         lines = ((at - START, what) for at, what in self.cloud.log[-last:])
         return "\n".join(f"{span.total_seconds():9.1f}  {what}" for span, what in lines)
 
-    def _wired(self) -> Plane:
-        cloud, settings = self.cloud, self.settings
-        timeout = settings.timing.http_timeout
-        objects = StorageObjects(cloud.session, STORAGE, clock=cloud.clock, timeout=timeout)
-        api = RestApi(cloud.session, f"{COMPUTE}/compute/v1", clock=cloud.clock, timeout=timeout)
-        return Plane(
-            settings=settings,
-            store=tapped(cloud.store, "store", self._cross),
-            objects=tapped(objects, "objects", self._cross),
-            topics=tapped(_Publisher(cloud), "topics", self._cross),
-            clock=cloud.clock,
-            runtimes={"gce": GceVm()},
-            apis={"gce": tapped(api, "api", self._cross)},
-            quota=GoogleQuota(settings.project, tapped(api, "api", self._cross), None, clock=cloud.clock),
-        )
-
     def _cross(self, name: str, call: Callable[[], Any]) -> Any:
         self.cloud.note(f"  {name}")
         return call() if self.invocation is None else self.invocation.cross(name, call)
@@ -243,10 +225,8 @@ class World:
             self._switch_to(before)
 
     def _switch_to(self, invocation: Invocation | None) -> None:
-        if self.invocation is not None:
-            self.invocation.fleet_is_whole = self.cloud.fleet_is_whole
         self.invocation = invocation
-        self.cloud.fleet_is_whole = invocation is None or invocation.fleet_is_whole
+        self.cloud.partial_fleets = set() if invocation is None else invocation.partial_fleets
         self.cloud.clock.skew = timedelta() if invocation is None else invocation.fate.skew
 
     def _handle(self, begun: Delivery) -> None:
@@ -254,6 +234,8 @@ class World:
         try:
             handler(PushedEvent(push_body(begun, self.settings.project)))
         except (RuntenderError, Killed) as error:
+            if isinstance(error, Killed):
+                self._clusters.restart()
             self.cloud.note(f"  failed: {type(error).__name__}: {error}")
             self.cloud.topics.nack(begun.ack_id, self.now)
         else:
@@ -269,15 +251,3 @@ class World:
         self._frozen[fiber] = invocation
         self.cloud.agenda.at(self.now + span, thaw)
         fiber.park()
-
-
-class _Publisher:
-    """The publishing side of the plane's topics."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-
-    def publish(self, topic: str, body: bytes, attributes: Mapping[str, str]) -> str:
-        if self._cloud.weather.publish_fails():
-            raise Retryable(f"a message for {topic} was not taken")
-        return self._cloud.topics.publish(topic, body, attributes, self._cloud.clock.time)

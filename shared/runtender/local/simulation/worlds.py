@@ -20,7 +20,8 @@ from runtender.local.scenario import Shape, Stockout
 from runtender.local.simulation.cloud import START
 from runtender.local.simulation.guests import Behaviour, Death
 from runtender.local.simulation.rules import BrokenRule
-from runtender.local.simulation.weather import BROKEN_OFF, INSERT, Storm
+from runtender.local.simulation.storms import Storm
+from runtender.local.simulation.weather import BROKEN_OFF, INSERT
 from runtender.local.simulation.world import CONFIG, ENVIRONMENT, World
 from runtender.settings import Settings
 
@@ -168,21 +169,23 @@ class _Story:
         machine = self.chance.choice(running)
         zone, name = machine.order.zone, machine.order.name
         blows: tuple[Callable[[], object], ...] = (
-            lambda: cloud.compute.preempt(zone, name, now),
-            lambda: cloud.compute.host_error(zone, name, now),
-            lambda: cloud.machines_run.reboot(machine.id, now),
-            lambda: cloud.compute.keep_disk(machine),
+            lambda: cloud.zones.core.preempt(zone, name, now),
+            lambda: cloud.zones.core.host_error(zone, name, now),
+            lambda: cloud.zones.reboot(machine),
+            lambda: cloud.zones.core.keep_disk(machine),
         )
-        by_hand = () if machine.id in cloud.strangers else (lambda: cloud.delete_by_hand(machine),)
+        by_hand = (
+            () if machine.id in cloud.zones.strangers else (lambda: cloud.zones.delete_by_hand(machine),)
+        )
         self.chance.choice((*blows, *by_hand))()
 
     def _silence(self) -> None:
-        self.world.cloud.compute.silence(self.chance.sample(_ZONES, self.chance.randint(0, 2)))
+        self.world.cloud.zones.core.silence(self.chance.sample(_ZONES, self.chance.randint(0, 2)))
 
     def _place_stranger(self) -> None:
         if self.world.jobs:
             name = self.chance.choice(self.world.jobs).plan.name
-            self.world.cloud.place_stranger(self.chance.choice(_ZONES), name)
+            self.world.cloud.zones.place_stranger(self.chance.choice(_ZONES), name)
 
     def _behaviour(self, _booted: Booted) -> Behaviour:
         if "guests" not in self.quirks:
