@@ -227,8 +227,8 @@ class Reading:
 class Seen:
     """All that one step has seen. A key that is missing, or a None, was not read or could not be.
 
-    `markers`, `sights`, `operations`, `remains`, `fates`, `serials` and `summaries` are keyed by the row's nonce.
-    `pods` holds the pods of a row that has some, by its nonce. `remains` are the names of things the row covers besides itself (a boot disk) that are still there; `serials` holds
+    `markers`, `sights`, `operations`, `pods`, `remains`, `fates`, `serials` and `summaries` are keyed by the row's nonce.
+    `remains` are the names of things the row covers besides itself (a boot disk) that are still there; `serials` holds
     the terminal marker's bytes found on the serial console, or None when the console was read and has none.
     `predecessor_at_rest` says whether the attempts before this one have left nothing behind. `quota` holds the readings of
     each region's meters, by region and meter; what could not be read is missing there. `short` has the places that lately

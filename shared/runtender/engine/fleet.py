@@ -36,10 +36,10 @@ class Fleet:
 
 def read_fleets(plane: Plane, runtime: Runtime, clusters: Sequence[str]) -> list[Fleet]:
     """Return a runtime's fleet, or one for each of these clusters: what one does not tell says nothing of the others."""
-    return [_read(plane, runtime, request) for request in runtime.fleets(plane.settings, clusters)]
+    return [read_fleet(plane, runtime, request) for request in runtime.fleets(plane.settings, clusters)]
 
 
-def _read(plane: Plane, runtime: Runtime, request: ApiRequest) -> Fleet:
+def read_fleet(plane: Plane, runtime: Runtime, request: ApiRequest) -> Fleet:
     """List all pages; a page that cannot be read, or says itself that it is partial, makes the whole partial."""
     api, cluster = plane.apis[runtime.name], request.cluster
     workers: list[Sighted] = []
