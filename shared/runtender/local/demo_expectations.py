@@ -37,6 +37,7 @@ def facts_of(cloud: LocalCloud, record: Record, exit_code: ExitCode) -> dict[str
         "runs": len(cloud.store.find("runs", limit=_MOST_RUNS)),
         "within": _seconds(cloud, record.run),
         "inserts": cloud.inserts(),
+        "jobs": cloud.cluster.jobs_begun(),
         "insert_calls": zones_text(cloud.insert_calls()),
         "refused_deletes": sum(job.cleanup.tries for job in record.jobs),
         "functions_started": cloud.functions.starts,

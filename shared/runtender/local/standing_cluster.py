@@ -18,7 +18,7 @@ from runtender.local.container.server import ContainerServer
 from runtender.local.environment import CLUSTER
 from runtender.local.http import Faults, HttpRequest, HttpResponse, LocalAuthority
 from runtender.local.kubernetes.core import KubernetesCore
-from runtender.local.kubernetes.events import Event
+from runtender.local.kubernetes.events import Event, PodStarted
 from runtender.local.kubernetes.nodes import NodePool
 from runtender.local.kubernetes.schema import installed_schemas
 from runtender.local.kubernetes.server import KubernetesServer
@@ -27,6 +27,7 @@ from runtender.local.pods.runner import PodRunner
 
 _MINOR = 34
 _POOL = "workers"
+_OWNER = "batch.kubernetes.io/controller-uid"
 # Every slot of a worker holds the models' libraries, and all pods share this computer's memory.
 _CORES_OF_POD = 1
 
@@ -55,6 +56,7 @@ class StandingCluster(AbstractContextManager["StandingCluster"]):
         own = LocalAuthority.create(folder / "certificates" / "cluster")
         names = LocalAuthority.create(folder / "certificates" / "cluster-names")
         self._now = now
+        self._begun: set[str] = set()
         self._core = KubernetesCore(
             born=born,
             name=CLUSTER,
@@ -88,6 +90,8 @@ class StandingCluster(AbstractContextManager["StandingCluster"]):
         """Let time pass from now on. `saw` learns of every event, after it was acted upon."""
 
         def apply(event: Event) -> None:
+            if isinstance(event, PodStarted):
+                self._begun.add(event.labels.get(_OWNER, event.uid))
             self.pods.apply(event)
             saw(event)
 
@@ -113,6 +117,10 @@ class StandingCluster(AbstractContextManager["StandingCluster"]):
             "pods": len(left.pods),
             "pod_processes": self.pods.processes(apart_from),
         }
+
+    def jobs_begun(self) -> int:
+        """Count the Jobs of which a worker ever ran."""
+        return len(self._begun)
 
     def untouched_jobs(self, uids: Container[str]) -> int:
         """Count the Jobs of these UIDs that are there and not being deleted."""

@@ -27,6 +27,8 @@ from runtender.local.vm.processes import adopt_orphans, descendants, end_descend
 CANNOT_START = 128
 """What a container that could not be started has ended with, as Kubernetes shows it."""
 
+_POLL_S = 0.02
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ContainerOrder:
@@ -72,7 +74,8 @@ class PodHome:
 class Sandbox:
     """One container from its start to its end, listening for orders, a line each.
 
-    `stop SECONDS` is a pod's deletion, `end EXIT_CODE` an end of the caller's choice, `kill_below` spares the main process.
+    `stop SECONDS` is a pod's deletion, `end EXIT_CODE` an end of the caller's choice, `kill_below` an end of what the main
+    process has started, or starts next.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], control: int) -> None:
@@ -80,19 +83,32 @@ class Sandbox:
         self._control = control
         self._kill_at: float | None = None
         self._exit_code: int | None = None
+        self._is_to_kill_below = False
 
     def attend(self) -> int:
         """Wait until the container has ended, or has to; return its exit code, or the one it was given."""
         ended = os.pidfd_open(self._process.pid)
         while True:
-            ready, _, _ = select.select([self._control, ended], [], [], self._grace_left())
+            ready, _, _ = select.select([self._control, ended], [], [], self._pause())
             if ended in ready:
                 break
+            if self._is_to_kill_below:
+                self._kill_below()
             if (self._control in ready and not self._obey()) or self._grace_left() == 0:
                 end_group(self._process.pid)
                 break
         code = exit_code(self._process.wait())
         return code if self._exit_code is None else self._exit_code
+
+    def _pause(self) -> float | None:
+        return _POLL_S if self._is_to_kill_below else self._grace_left()
+
+    def _kill_below(self) -> None:
+        below = descendants(self._process.pid)
+        for pid in below:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._is_to_kill_below = not below
 
     def _grace_left(self) -> float | None:
         return None if self._kill_at is None else max(0.0, self._kill_at - time.monotonic())
@@ -106,9 +122,7 @@ class Sandbox:
                     with suppress(ProcessLookupError):
                         os.kill(self._process.pid, signal.SIGTERM)
                 case ["kill_below"]:
-                    for pid in descendants(self._process.pid):
-                        with suppress(ProcessLookupError):
-                            os.kill(pid, signal.SIGKILL)
+                    self._is_to_kill_below = True
                 case ["end", code]:
                     self._exit_code = int(code)
                     return False

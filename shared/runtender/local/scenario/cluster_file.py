@@ -20,6 +20,7 @@ _CLUSTER: Keys = {
     "nodes": ("nodes", Reader.whole),
     "more": ("more", Reader.whole),
     "at": ("at", Reader.duration),
+    "missing_images": ("missing_images", Reader.texts),
 }
 _POD: Keys = {
     "happens": ("blow", word_of(PodBlow)),

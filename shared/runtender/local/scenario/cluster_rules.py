@@ -56,8 +56,9 @@ class PodRule:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterRule:
-    """The standing cluster's nodes: how many there are at first, and how many more come at a time."""
+    """The standing cluster: how many nodes it has at first, how many more come at a time, and images that nobody has."""
 
     nodes: int = 4
     more: int = 0
     at: timedelta = _AT_ONCE
+    missing_images: tuple[str, ...] = ()

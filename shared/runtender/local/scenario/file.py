@@ -145,6 +145,7 @@ _EXPECT: Keys = {
     "runs": ("runs", Reader.whole),
     "within": ("within", _seconds),
     "inserts": ("inserts", Reader.whole),
+    "jobs": ("jobs", Reader.whole),
     "insert_calls": ("insert_calls", _zones),
     "refused_deletes": ("refused_deletes", Reader.whole),
     "functions_started": ("functions_started", Reader.whole),

@@ -87,8 +87,11 @@ class Weather(AbstractContextManager["Weather"]):
         self._pod_strikes = PodStrikes(
             self._scenario.pods, timers=self._timers, cluster=cluster.server, pods=cluster.pods
         )
-        for _ in range(self._scenario.cluster.more):
-            self._timers.after(self._scenario.cluster.at, cluster.add_node)
+        rule = self._scenario.cluster
+        for image in rule.missing_images:
+            cluster.server.miss_image(image)
+        for _ in range(rule.more):
+            self._timers.after(rule.at, cluster.add_node)
         for jump in self._scenario.clock:
             self._timers.after(jump.at, partial(self.clock.jump, jump.by))
 

@@ -107,13 +107,14 @@ def test_a_container_can_be_made_to_end_as_if_memory_ran_out(pods):
 
 
 def test_what_a_container_has_started_can_be_killed_and_its_first_process_left_to_tell(pods):
-    pods.start("bash", "-c", "sleep 60 & echo ready; wait $!; echo ended with $?; exit 4")
-    pods.await_log(b"ready")
+    program = "import subprocess, time; time.sleep(0.3); print(subprocess.call(['sleep', '60'])); raise SystemExit(4)"
+    pods.start("python", "-c", program)
 
+    # Before there is anything to kill.
     pods.runner.kill_worker("uid-1")
 
     assert pods.await_exit() == (4, False)
-    assert pods.logs["uid-1"].endswith(b"ended with 137\n")
+    assert pods.logs["uid-1"] == b"-9\n"
 
 
 def test_a_pod_has_as_many_cores_as_it_may_and_the_next_pod_others(pods):

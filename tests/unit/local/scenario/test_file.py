@@ -72,7 +72,7 @@ machines:
 strangers:
   - {zone: us-central1-a}
   - {what: job, first: 2}
-cluster: {nodes: 0, more: 4, at: 10m}
+cluster: {nodes: 0, more: 4, at: 10m, missing_images: ["other:1"]}
 pods:
   - {happens: evict, index: 3, attempt: 1, after: 20s, first: 1}
   - {happens: end_container, exit_code: 1, out_of_memory: true}
@@ -148,7 +148,7 @@ EVERYTHING = Scenario(
         StrangerRule(where=Where(zone="us-central1-a")),
         StrangerRule(kind=StrangerKind.JOB, first=2),
     ),
-    cluster=ClusterRule(nodes=0, more=4, at=timedelta(minutes=10)),
+    cluster=ClusterRule(nodes=0, more=4, at=timedelta(minutes=10), missing_images=("other:1",)),
     pods=(
         PodRule(blow=PodBlow.EVICT, index=3, attempt=1, after=timedelta(seconds=20), first=1),
         PodRule(blow=PodBlow.END_CONTAINER, exit_code=1, out_of_memory=True),
