@@ -11,6 +11,7 @@ from runtender.local.kubernetes.bodies import read_json
 from runtender.local.kubernetes.documents import Document, Key, metadata_of, name_of, namespace_of, uid_of
 from runtender.local.kubernetes.errors import bad_request, conflict, invalid, unsupported
 from runtender.local.kubernetes.parts import Parts
+from runtender.local.kubernetes.queries import flag
 from runtender.local.kubernetes.removal import Propagation
 from runtender.local.kubernetes.resources import Resource
 from runtender.local.kubernetes.routes import Call
@@ -40,9 +41,9 @@ class DeleteOptions:
         if not isinstance(body, Mapping):
             raise bad_request("the object provided is unrecognized (must be of type DeleteOptions)")
         policy = body.get("propagationPolicy") or call.query.get("propagationPolicy") or ""
-        orphans = body.get(
-            "orphanDependents", {"true": True, "false": False}.get(call.query.get("orphanDependents", ""))
-        )
+        orphans = body.get("orphanDependents")
+        if orphans is None and "orphanDependents" in call.query:
+            orphans = flag(call.query, "orphanDependents")
         if not policy and orphans is not None:
             policy = Propagation.ORPHAN if orphans else Propagation.BACKGROUND
         if policy and policy not in set(Propagation):

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from runtender.local.kubernetes.documents import fine_stamp, moment_of
 from runtender.local.kubernetes.errors import bad_request
+from runtender.local.kubernetes.queries import flag
 
 KEPT_BYTES = 10 * 1024 * 1024
 """What a node keeps of a container's log."""
@@ -34,8 +35,8 @@ class LogRequest:
                 tail_lines=_whole(query, "tailLines"),
                 limit_bytes=_whole(query, "limitBytes"),
                 since=since if seconds is None else now - timedelta(seconds=seconds),
-                timestamps=query.get("timestamps") in {"true", "1"},
-                previous=query.get("previous") in {"true", "1"},
+                timestamps=flag(query, "timestamps"),
+                previous=flag(query, "previous"),
             )
         except ValueError as error:
             raise bad_request(f"unable to decode query as PodLogOptions: {error}") from error

@@ -9,6 +9,7 @@ from runtender.local.kubernetes import deleting, pod_calls, writing
 from runtender.local.kubernetes.documents import Document, uid_of
 from runtender.local.kubernetes.logs import LogRequest
 from runtender.local.kubernetes.parts import Parts
+from runtender.local.kubernetes.queries import flag
 from runtender.local.kubernetes.routes import Call
 from runtender.local.kubernetes.streams import LogStream, Stream
 from runtender.local.kubernetes.tables import table, wants_table
@@ -35,7 +36,7 @@ def _watch(parts: Parts, call: Call) -> Stream:
 
 
 def _log(parts: Parts, call: Call) -> HttpResponse | Stream:
-    if call.query.get("follow") in {"1", "true"}:
+    if flag(call.query, "follow"):
         pod = writing.found(parts, call)
         pod_calls.check_log(parts, call, pod)
         wanted = LogRequest.read(call.query, parts.cluster.now)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from runtender.local.http import HttpRequest
 from runtender.local.kubernetes.errors import method_not_allowed, no_such_path
+from runtender.local.kubernetes.queries import flag
 from runtender.local.kubernetes.resources import GROUPS, RESOURCES, Resource
 
 _ON_ONE = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _ON_MANY = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _ON_PART = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch"}
-_TRUE = frozenset({"1", "true"})
 
 # The first word of a path that is about the server, and what it is about.
 _SERVER = {
@@ -127,5 +127,5 @@ def _verb(resource: Resource, name: str, subresource: str, request: HttpRequest)
     verb = (_ON_ONE if name else _ON_MANY).get(request.method, "")
     if not verb:
         raise method_not_allowed()
-    watches = verb == "list" and request.query.get("watch") in _TRUE
+    watches = verb == "list" and flag(request.query, "watch")
     return "watch" if watches else verb

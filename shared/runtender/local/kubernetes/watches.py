@@ -11,6 +11,7 @@ from typing import Any
 from runtender.local.kubernetes.cluster import Cluster
 from runtender.local.kubernetes.documents import Document
 from runtender.local.kubernetes.errors import StatusError, bad_request
+from runtender.local.kubernetes.queries import flag
 from runtender.local.kubernetes.resources import Resource
 from runtender.local.kubernetes.routes import Call
 from runtender.local.kubernetes.selectors import Selection, selection_of
@@ -54,9 +55,9 @@ class Watch:
             selection=selection_of(call.resource.plural, call.query),
             present=present,
             ends_at=cluster.now + span,
-            bookmarks=call.query.get("allowWatchBookmarks") in {"true", "1"},
+            bookmarks=flag(call.query, "allowWatchBookmarks"),
             version=version or None,
-            begins_with_all=call.query.get("sendInitialEvents") in {"true", "1"},
+            begins_with_all=flag(call.query, "sendInitialEvents"),
         )
 
     def poll(self) -> bytes:
