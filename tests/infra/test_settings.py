@@ -42,9 +42,9 @@ def plane(checker):
 
 
 def given_by_terraform(plane):
-    """The settings that the module makes, from `merge(var.settings, {...})`."""
-    text = plane.locals["settings"]
-    return set(re.findall(r'"(SF_[A-Z_]+)":', text))
+    """The settings that the module makes, from `merge(var.settings, local.chosen, {...})`."""
+    text = plane.locals["settings"] + plane.locals["chosen"]
+    return set(re.findall(r"\bSF_[A-Z_]+", text))
 
 
 def test_every_setting_that_terraform_gives_is_known(plane):

@@ -99,8 +99,6 @@ resource "google_monitoring_alert_policy" "plane" {
       query                     = each.value.query
       duration                  = each.value.duration
       evaluation_interval       = "60s"
-      alert_rule                = replace(each.key, "_", "-")
-      rule_group                = local.prefix
       disable_metric_validation = true
     }
   }

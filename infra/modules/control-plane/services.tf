@@ -1,5 +1,5 @@
-resource "google_project_service" "needed" {
-  for_each = toset([
+locals {
+  services = [
     "artifactregistry.googleapis.com",
     "cloudbuild.googleapis.com",
     "cloudfunctions.googleapis.com",
@@ -14,7 +14,16 @@ resource "google_project_service" "needed" {
     "run.googleapis.com",
     "serviceusage.googleapis.com",
     "storage.googleapis.com",
-  ])
+  ]
+  services_chosen = concat(
+    var.budget == null ? [] : ["billingbudgets.googleapis.com"],
+    var.kms_key == null ? [] : ["cloudkms.googleapis.com"],
+    length(var.secrets) == 0 ? [] : ["secretmanager.googleapis.com"],
+  )
+}
+
+resource "google_project_service" "needed" {
+  for_each = toset(concat(local.services, local.services_chosen))
 
   project = var.project_id
   service = each.key
