@@ -98,6 +98,8 @@ lock: $(READY) ## write the lock files anew with the newest versions that pyproj
 	@$(COMPILE) --constraint tests/requirements.txt pyproject.toml --output-file functions/requirements.txt
 	@echo "==> docker/worker/requirements.txt"
 	@$(EXTRA_WORKER) | $(COMPILE) --constraint tests/requirements.txt - --output-file docker/worker/requirements.txt
+	@echo "==> docker/ray/requirements.txt"
+	@$(COMPILE) --constraint tests/requirements.txt --group ray --output-file docker/ray/requirements.txt
 
 .PHONY: indexes
 indexes: $(READY) ## write the indexes and expiries that Terraform gives Firestore anew from the code's queries

@@ -25,7 +25,8 @@ BUILD = "tests/build-requirements.txt"
 TESTED = "tests/requirements.txt"
 DEPLOYED = "functions/requirements.txt"
 WORKER = "docker/worker/requirements.txt"
-LOCKS = (BUILD, TESTED, DEPLOYED, WORKER)
+RAY = "docker/ray/requirements.txt"
+LOCKS = (BUILD, TESTED, DEPLOYED, WORKER, RAY)
 
 TOP_LEVEL = {
     "CHANGELOG.md",
@@ -105,6 +106,7 @@ def direct_dependencies(lock: str) -> Iterator[Requirement]:
         TESTED: [*base, *chain.from_iterable(extras.values()), *groups["test"], *groups["check"]],
         DEPLOYED: base,
         WORKER: extras["worker"],
+        RAY: groups["ray"],
     }[lock]
     for text in asked:
         requirement = Requirement(text)
