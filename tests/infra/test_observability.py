@@ -75,7 +75,7 @@ def test_a_metric_counts_only_messages_that_the_code_logs(plane, logged):
 
 
 def test_a_filter_names_the_functions_and_the_message(values):
-    ticks = values['google_logging_metric.messages["ticks"]']
+    ticks = values['google_logging_metric.counts["ticks"]']
     assert ticks["filter"] == (
         'resource.type="cloud_run_revision" '
         'resource.labels.service_name=("sf-on-marker" OR "sf-on-submit" OR "sf-on-tick") jsonPayload.message=("tick")'
@@ -123,7 +123,9 @@ def test_the_budget_of_creates_is_the_planes_own(values):
 
 
 def test_the_audit_logs_are_asked_for_what_the_plane_calls(values):
-    pattern = re.search(r'methodName=~"([^"]+)"', values["google_logging_metric.refused_deletes"]["filter"])
+    pattern = re.search(
+        r'methodName=~"([^"]+)"', values['google_logging_metric.counts["refused_deletes"]']["filter"]
+    )
     assert pattern is not None
     assert [method for method in METHODS if re.search(pattern[1], f"v1.{method}")] == [
         "compute.instances.delete"

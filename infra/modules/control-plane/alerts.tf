@@ -112,5 +112,5 @@ resource "google_monitoring_alert_policy" "plane" {
     auto_close = "86400s"
   }
 
-  depends_on = [google_logging_metric.messages, google_logging_metric.faults, google_logging_metric.clusters, google_logging_metric.refused_deletes]
+  depends_on = [google_logging_metric.clusters, google_logging_metric.counts]
 }

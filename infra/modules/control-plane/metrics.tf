@@ -34,20 +34,52 @@ locals {
 
   audit_logs = "logName=\"projects/${var.project_id}/logs/cloudaudit.googleapis.com%2Factivity\""
 
+  counts = merge(
+    {
+      for name, metric in local.log_metrics : name => {
+        description = metric.description
+        filter      = "${local.our_logs} jsonPayload.message=(${join(" OR ", [for message in metric.messages : "\"${message}\""])})"
+      }
+    },
+    {
+      faults = {
+        description = "What the functions log as an error: bugs, and steps that failed."
+        filter      = "${local.our_logs} severity>=ERROR"
+      }
+      # Admin Activity logs are always on, and tell of this whether or not the functions are alive.
+      refused_deletes = {
+        description = "Deletes of machines by the functions that Compute Engine refused, other than for what is gone already (code 5)."
+        filter = join(" ", [
+          local.audit_logs,
+          "resource.type=\"gce_instance\"",
+          "protoPayload.methodName=~\"compute[.]instances[.]delete$\"",
+          "protoPayload.authenticationInfo.principalEmail=(${join(" OR ", [for account in google_service_account.function : "\"${account.email}\""])})",
+          "severity>=ERROR",
+          "NOT protoPayload.status.code=5",
+        ])
+      }
+    },
+  )
+  # Both ends of the life of a cluster that a job has for itself: it has no fence of its own.
+  cluster_counts = {
+    clusters_created = "protoPayload.methodName=~\"ClusterManager[.]CreateCluster$\" operation.first=true"
+    clusters_deleted = "protoPayload.methodName=~\"ClusterManager[.]DeleteCluster$\" operation.last=true"
+  }
+
   # Name of a metric in PromQL: letters, digits and `_` only.
   promql = {
-    for name in concat(keys(local.log_metrics), ["clusters_created", "clusters_deleted", "faults", "refused_deletes"]) :
+    for name in concat(keys(local.counts), keys(local.cluster_counts)) :
     name => "logging_googleapis_com:user_${replace("${local.prefix}/${name}", "/[^a-zA-Z0-9]/", "_")}"
   }
 }
 
-resource "google_logging_metric" "messages" {
-  for_each = local.log_metrics
+resource "google_logging_metric" "counts" {
+  for_each = local.counts
 
   project     = var.project_id
   name        = "${local.prefix}/${each.key}"
   description = each.value.description
-  filter      = "${local.our_logs} jsonPayload.message=(${join(" OR ", [for message in each.value.messages : "\"${message}\""])})"
+  filter      = each.value.filter
 
   metric_descriptor {
     metric_kind = "DELTA"
@@ -57,48 +89,8 @@ resource "google_logging_metric" "messages" {
   depends_on = [google_project_service.needed]
 }
 
-resource "google_logging_metric" "faults" {
-  project     = var.project_id
-  name        = "${local.prefix}/faults"
-  description = "What the functions log as an error: bugs, and steps that failed."
-  filter      = "${local.our_logs} severity>=ERROR"
-
-  metric_descriptor {
-    metric_kind = "DELTA"
-    value_type  = "INT64"
-  }
-
-  depends_on = [google_project_service.needed]
-}
-
-# Admin Activity logs are always on, and tell of these whether or not the functions are alive.
-resource "google_logging_metric" "refused_deletes" {
-  project     = var.project_id
-  name        = "${local.prefix}/refused_deletes"
-  description = "Deletes of machines by the functions that Compute Engine refused, other than for what is gone already (code 5)."
-  filter = join(" ", [
-    local.audit_logs,
-    "resource.type=\"gce_instance\"",
-    "protoPayload.methodName=~\"compute\\.instances\\.delete$\"",
-    "protoPayload.authenticationInfo.principalEmail=(${join(" OR ", [for account in google_service_account.function : "\"${account.email}\""])})",
-    "severity>=ERROR",
-    "NOT protoPayload.status.code=5",
-  ])
-
-  metric_descriptor {
-    metric_kind = "DELTA"
-    value_type  = "INT64"
-  }
-
-  depends_on = [google_project_service.needed]
-}
-
-# A cluster that a job has for itself has no fence of its own. Both ends of its life are counted, by its name and place.
 resource "google_logging_metric" "clusters" {
-  for_each = {
-    clusters_created = "protoPayload.methodName=~\"ClusterManager\\.CreateCluster$\" operation.first=true"
-    clusters_deleted = "protoPayload.methodName=~\"ClusterManager\\.DeleteCluster$\" operation.last=true"
-  }
+  for_each = local.cluster_counts
 
   project     = var.project_id
   name        = "${local.prefix}/${each.key}"
