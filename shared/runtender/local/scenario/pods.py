@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -13,6 +11,7 @@ from runtender.local.kubernetes.server import KubernetesServer
 from runtender.local.pods.runner import PodRunner
 from runtender.local.scenario.clock import Timers
 from runtender.local.scenario.cluster_rules import PodBlow, PodRule
+from runtender.local.scenario.turns import Hits
 
 
 class PodStrikes:
@@ -24,8 +23,7 @@ class PodStrikes:
         self._rules = tuple(rules)
         self._timers = timers
         self._cluster = cluster
-        self._hits: Counter[int] = Counter()
-        self._gate = threading.Lock()
+        self._hits = Hits()
         self._blows: Mapping[PodBlow, Callable[[PodRule, PodStarted], object]] = {
             PodBlow.EVICT: lambda _, pod: cluster.evict(pod.namespace, pod.name),
             PodBlow.PREEMPT: lambda _, pod: cluster.preempt(pod.namespace, pod.name),
@@ -48,19 +46,13 @@ class PodStrikes:
 
     def _strike(self, index: int, pod: PodStarted) -> None:
         rule = self._rules[index]
-        if self._is_there(pod) and self._turn(index):
+        if self._is_there(pod) and self._hits.take(index, rule.first):
             self._blows[rule.blow](rule, pod)
 
     def _is_there(self, pod: PodStarted) -> bool:
         """True while the pod runs: one that has ended takes nobody's turn."""
         pods = self._cluster.documents("pods", pod.namespace)
         return any(one["metadata"]["uid"] == pod.uid and one["status"]["phase"] == "Running" for one in pods)
-
-    def _turn(self, index: int) -> bool:
-        first = self._rules[index].first
-        with self._gate:
-            self._hits[index] += 1
-            return first is None or self._hits[index] <= first
 
 
 def _delete_job(pod: PodStarted) -> HttpRequest:

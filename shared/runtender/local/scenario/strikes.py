@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -14,6 +12,7 @@ from runtender.local.compute.instances import Instance
 from runtender.local.compute.server import ComputeServer
 from runtender.local.scenario.clock import Timers
 from runtender.local.scenario.rules import Blow, MachineRule, Moment
+from runtender.local.scenario.turns import Hits
 from runtender.local.vm.runner import VmRunner
 from runtender.worker.layout import SUMMARY_SUFFIX
 
@@ -29,8 +28,7 @@ class Strikes:
         self._rules = tuple(rules)
         self._timers = timers
         self._compute = compute
-        self._hits: Counter[int] = Counter()
-        self._gate = threading.Lock()
+        self._hits = Hits()
         self._blows: Mapping[Blow, Callable[[MachineRule, Instance], object]] = {
             Blow.PREEMPT: lambda _, machine: compute.preempt(machine.order.zone, machine.order.name),
             Blow.HOST_ERROR: lambda _, machine: compute.host_error(machine.order.zone, machine.order.name),
@@ -68,14 +66,8 @@ class Strikes:
         for machine in filter(is_meant, self._compute.machines()):
             order = machine.order
             here = rule.where.matches(zone=order.zone, region=order.region, labels=order.labels)
-            if here and self._turn(index):
+            if here and self._hits.take(index, rule.first):
                 self._blows[rule.blow](rule, machine)
-
-    def _turn(self, index: int) -> bool:
-        first = self._rules[index].first
-        with self._gate:
-            self._hits[index] += 1
-            return first is None or self._hits[index] <= first
 
 
 def _of_nonce(nonce: str) -> IsMeant:

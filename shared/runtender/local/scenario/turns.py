@@ -32,3 +32,17 @@ class Turns:
                 return False
             since = self._first_hit.setdefault(index, now)
             return turn.lasting is None or now < since + turn.lasting
+
+
+class Hits:
+    """Counts what rules have hit, by their place in a list. Safe for threads: every blow comes from its own."""
+
+    def __init__(self) -> None:
+        self._hits: Counter[int] = Counter()
+        self._gate = threading.Lock()
+
+    def take(self, index: int, first: int | None) -> bool:
+        """Count something that rule `index` could hit; true when it is among the `first` (None: whatever the number)."""
+        with self._gate:
+            self._hits[index] += 1
+            return first is None or self._hits[index] <= first
