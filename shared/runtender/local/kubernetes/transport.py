@@ -29,11 +29,16 @@ _POLL_S = 0.02
 _CLOSE_WAIT_S = 5.0
 
 
-class _Quiet(WSGIRequestHandler):
-    """The core counts its calls; a line per request would say it twice."""
+class _Exchange(WSGIRequestHandler):
+    """One connection. The core counts its calls; a line per request would say it twice."""
 
     def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002
         """Say nothing."""
+
+    def connection_dropped(self, error: BaseException, environ: WSGIEnvironment | None = None) -> None:
+        """Break the connection: without an answer the client would wait for one."""
+        del error, environ
+        self.close_connection = True
 
 
 class StreamingServer:
@@ -44,7 +49,7 @@ class StreamingServer:
         self._poll = poll
         self._closed = threading.Event()
         self._streams: set[int] = set()
-        self._server = ThreadedWSGIServer("127.0.0.1", 0, self._respond, _Quiet)
+        self._server = ThreadedWSGIServer("127.0.0.1", 0, self._respond, _Exchange)
         # The handshake waits for the connection's own thread, so that a slow client holds up nobody.
         context = authority.server_context()
         self._server.ssl_context = context
