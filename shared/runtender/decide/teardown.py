@@ -15,6 +15,7 @@ from runtender.decide.decision import (
     KeepLogs,
     SendDelete,
     SendDeleteRemains,
+    Tombstone,
     is_set,
     moved,
 )
@@ -49,6 +50,9 @@ def tear_down(job: Job, row: Resource | None, seen: Seen, ctx: Context) -> Decis
         # A stranger's machine of the name is no reason to delete anything, only to wait.
         blind = isinstance(sight, Absent) and not row.delete_sent_at
         return Decision(job=job, effects=(SendDelete(row.nonce),) if blind else ())
+    if _may_land_unseen(row) and row.nonce not in seen.markers:
+        tombstone = Tombstone(nonce=row.nonce, reason=None, detail="the job is over")
+        return Decision(job=job, tombstones=(tombstone,))
     job = job.with_row(replace(row, state=ResourceState.GONE))
     return Decision(job=_rest(job, ctx) if job.outcome is not None and not job.live else job)
 
@@ -93,6 +97,14 @@ def _may_still_land(row: Resource, sight: Sight, ctx: Context) -> bool:
     # Whoever held the row could send its create until too little of the hold was left.
     last_send = (row.sent_at or row.since) + ctx.timing.hold - ctx.timing.create_margin
     return undeleted or ctx.now < last_send + ctx.timing.create_grace
+
+
+def _may_land_unseen(row: Resource) -> bool:
+    """True for a Job whose create was sent more than once: a copy that comes late must find that nothing is to be done.
+
+    A machine's guest finds the terminal marker by which its job ended. A Job's end needs none.
+    """
+    return is_set(row) and not row.refused and row.sent_at not in {None, row.since}
 
 
 def record_delete(job: Job, nonce: str, answer: DeleteAnswer, ctx: Context) -> Job:
