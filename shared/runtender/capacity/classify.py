@@ -59,10 +59,15 @@ _ZONE_LACKS = (
     r"(machine|accelerator|disk)types?/|does not exist in zone|unknown zone|/zones/[a-z0-9-]+'? was not found"
 )
 _REGION_LACKS = r"(subnetwork|network ?attachment).*(cannot be found|not found|does not exist)"
+_PLACE_FORBIDDEN = r"constraints/gcp\.resourceLocations"
+_ORGANISATION_FORBIDS = r"constraints/[a-z]+\.[a-z]+|organization'?s policy"
 _NOT_YET = r"currently creating|incompatible operation|operation rate"
 
 # What a message names, looked at only where the status allows for it. First match wins.
 _BY_NAME: tuple[tuple[frozenset[int], re.Pattern[str], Meaning], ...] = (
+    # A policy of the organisation comes as any of these, most often as a 412. Waiting does not change it.
+    (frozenset({400, 403, 404, 412}), re.compile(_PLACE_FORBIDDEN, re.I), _NOT_IN_REGION),
+    (frozenset({400, 403, 404, 412}), re.compile(_ORGANISATION_FORBIDS, re.I), _FAULT),
     (frozenset({400, 404}), re.compile(_ZONE_LACKS, re.I), _NOT_IN_ZONE),
     (frozenset({400, 404}), re.compile(_REGION_LACKS, re.I), _NOT_IN_REGION),
     (frozenset({404}), re.compile(r"images?/|service account", re.I), _FAULT),
