@@ -19,6 +19,7 @@ from runtender.engine.plane import Plane
 from runtender.engine.planning import Asked, Ground, Subject, plan_subject, read_asked
 from runtender.engine.tables import read_knowledge, read_profiles
 from runtender.errors import Rejected
+from runtender.forecast.images import check_images
 from runtender.forecast.knowledge import Knowledge
 from runtender.forecast.terms import for_attempt
 from runtender.ids import JobKey, claim_id, config_uri, job_key, key_digest, next_attempt
@@ -95,6 +96,7 @@ class Acceptor:
         run = run_from_document(standing.data)
         plans = {family: self._plan_again(run, family) for family in _to_retry(request, run)}
         self._check_limits(plans)
+        check_images(self._plane.settings, (plan.image_uri for plan in plans.values()))
         subject = Subject(run_id=run_id, families=plans)
         return self._documents(request, subject, run, standing, None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from runtender.forecast.validation import FieldReader, shown
 from runtender.settings import Settings
@@ -21,6 +22,14 @@ def check_image(reader: FieldReader, settings: Settings, image: str) -> None:
     if settings.require_digest and not _DIGEST.fullmatch(image):
         problem = f"{shown(image)} is not pinned by its digest"
         reader.fault("image", problem, "write NAME@sha256:..., or unset SF_REQUIRE_DIGEST")
+
+
+def check_images(settings: Settings, images: Iterable[str]) -> None:
+    """Raise `Rejected` for images that were accepted once and would not be any more."""
+    reader = FieldReader()
+    for image in dict.fromkeys(images):
+        check_image(reader, settings, image)
+    reader.finish()
 
 
 def full_name(image: str) -> str:

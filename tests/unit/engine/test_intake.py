@@ -261,6 +261,12 @@ class TestRetry:
         assert "SF_LIMITS" in self.retry(world, first).errors[0]
         assert len(world.store.find("jobs")) == 1
 
+    def test_a_retry_of_an_image_that_is_not_allowed_any_more_is_refused(self, world):
+        first = self.failed(world)
+        stricter = replace(world.plane.settings, image_allow=("ghcr.io/others",))
+        world.plane = replace(world.plane, settings=stricter)
+        assert "SF_IMAGE_ALLOW" in self.retry(world, first).errors[0]
+
     def test_unknown_runs_and_families_are_named(self, world):
         first = self.failed(world)
         assert "no run" in world.send({"action": "retry", "run_id": "x-0123456789ab"}, "m-3").errors[0]
