@@ -273,7 +273,8 @@ class ManyWorkers(Builders):
         written = decision.tombstones
         if written:
             word = self.tombstone(written[0].reason, at, detail=written[0].detail)
-            pair = replace(seen.markers[written[0].nonce], terminal=word, terminal_stored=True)
+            known = seen.markers.get(written[0].nonce, MarkerPair())
+            pair = replace(known, terminal=word, terminal_stored=True)
             decision = decide(job, replace(seen, markers={written[0].nonce: pair}), ctx)
         return Stepped(asked=tuple(look.kind for look in asked), tombstones=written, decision=decision)
 
