@@ -44,6 +44,7 @@ class Cluster:
 
     def run(self, now: datetime) -> None:
         """Let everything happen that is due at `now`, each thing at its own time."""
+        self.settle()
         while (due := self._agenda.next_due()) is not None and due <= now:
             # A clock that was set back does not turn what is done.
             self.now = max(self.now, due)
@@ -63,6 +64,7 @@ class Cluster:
 
     def next_due(self) -> datetime | None:
         """Return when something will happen by itself; None when nothing will."""
+        self.settle()
         return self._agenda.next_due()
 
     def wake(self, care: Care, key: Key) -> None:

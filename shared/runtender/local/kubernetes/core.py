@@ -19,7 +19,6 @@ from runtender.local.kubernetes.events import Event
 from runtender.local.kubernetes.methods import METHODS
 from runtender.local.kubernetes.nodes import NodePool
 from runtender.local.kubernetes.parts import Parts
-from runtender.local.kubernetes.pods import is_over
 from runtender.local.kubernetes.routes import Call, ServerCall, find_call
 from runtender.local.kubernetes.schema import Schemas
 from runtender.local.kubernetes.streams import Stream
@@ -166,10 +165,12 @@ class KubernetesCore:
 
     def documents(self, resource: str, namespace: str = "") -> tuple[Document, ...]:
         """Return the objects of a resource as they are, to be read."""
+        self._cluster.settle()
         return tuple(self._cluster.store.each(resource, namespace))
 
     def leftovers(self, apart_from: Container[str] = ()) -> Leftovers:
         """Return what is still there, apart from objects of these UIDs. Pods that have ended count too."""
+        self._cluster.settle()
         found = {
             resource: tuple(
                 f"{namespace_of(document)}/{name_of(document)}"
@@ -180,10 +181,6 @@ class KubernetesCore:
         }
         return Leftovers(**found)
 
-    def running_pods(self) -> tuple[str, ...]:
-        """Return the UIDs of the pods that have not ended."""
-        return tuple(uid_of(pod) for pod in self._cluster.store.each("pods") if not is_over(pod))
-
     def _answer(self, call: Call | ServerCall) -> HttpResponse | Stream:
         try:
             if isinstance(call, ServerCall):
@@ -193,9 +190,10 @@ class KubernetesCore:
             return error.response
 
     def _report(self, now: datetime, learn: Callable[[], None]) -> None:
-        self._cluster.run(now)
+        """Take a report in. What controllers make of it waits for time to pass or a call: many cost no more than one."""
+        if now > self._cluster.now:
+            self._cluster.run(now)
         learn()
-        self._cluster.settle()
 
     def _strike(self, now: datetime, blow: Callable[[], bool]) -> bool:
         self._cluster.run(now)

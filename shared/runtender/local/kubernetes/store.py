@@ -58,7 +58,7 @@ class Store:
     def __init__(self, remembered: int = _REMEMBERED) -> None:
         self.version = 1
         self._objects: dict[str, dict[tuple[str, str], Document]] = {plural: {} for plural in RESOURCES}
-        self._owned: defaultdict[str, set[Key]] = defaultdict(set)
+        self._owned: defaultdict[str, dict[Key, None]] = defaultdict(dict)
         self._keys: dict[str, Key] = {}
         self._changes: deque[Change] = deque(maxlen=remembered)
         self._listeners: list[Listener] = []
@@ -84,13 +84,9 @@ class Store:
                 yield objects[where]
 
     def owned_by(self, uid: str, resource: str = "") -> tuple[Document, ...]:
-        """Return the objects that name an owner, in the order of their names."""
-        keys = sorted(key for key in self._owned.get(uid, ()) if resource in {"", key.resource})
+        """Return the objects that name an owner, in the order in which they came to it."""
+        keys = [key for key in self._owned.get(uid, ()) if resource in {"", key.resource}]
         return tuple(found for key in keys if (found := self.get(key)) is not None)
-
-    def owners_with_dependents(self) -> tuple[str, ...]:
-        """Return the UIDs that objects name as owners, whether those are there or not."""
-        return tuple(self._owned)
 
     def put(self, resource: str, document: Document) -> Document:
         """Keep a new object or a new version of one. Returns it with its version; an object without change keeps its own.
@@ -160,16 +156,18 @@ class Store:
         return document
 
     def _index(self, key: Key, before: Document | None, after: Document | None) -> None:
-        for document in filter(None, (before,)):
-            self._keys.pop(uid_of(document), None)
-            for owner in owners_of(document):
-                self._owned[owner["uid"]].discard(key)
-                if not self._owned[owner["uid"]]:
-                    del self._owned[owner["uid"]]
-        for document in filter(None, (after,)):
-            self._keys[uid_of(document)] = key
-            for owner in owners_of(document):
-                self._owned[owner["uid"]].add(key)
+        was = set() if before is None else {owner["uid"] for owner in owners_of(before)}
+        owners = set() if after is None else {owner["uid"] for owner in owners_of(after)}
+        for uid in was - owners:
+            self._owned[uid].pop(key, None)
+            if not self._owned[uid]:
+                del self._owned[uid]
+        for uid in owners - was:
+            self._owned[uid][key] = None
+        if before is not None:
+            self._keys.pop(uid_of(before), None)
+        if after is not None:
+            self._keys[uid_of(after)] = key
 
     def _tell(self, change: Change) -> None:
         self._changes.append(change)
