@@ -116,11 +116,13 @@ class Observer:
     def _markers_of_many(self, job: Job, row: Resource) -> MarkerPair:
         """Of many workers only the plane's own word on the whole job is a terminal marker, and the first start counts."""
         name = marker_object(job.job_key, row.nonce, None, "terminal")
-        terminal = self._plane.objects.stat(job.plan.status_bucket, name)
+        stored = self._plane.objects.stat(job.plan.status_bucket, name)
+        terminal = self._terminal(stored)
+        if terminal is not None and terminal.writer is not Writer.PLANE:
+            _LOG.warning("marker ignored", extra={"object": name, "writer": terminal.writer})
+            terminal = None
         return MarkerPair(
-            started=self._crowd.started(job, row),
-            terminal=self._terminal(terminal),
-            terminal_stored=terminal is not None,
+            started=self._crowd.started(job, row), terminal=terminal, terminal_stored=stored is not None
         )
 
     def _terminal(self, stored: StoredObject | None) -> Marker | None:
@@ -148,8 +150,9 @@ class Observer:
         for remain in runtime.remains(job, row, self._plane.settings):
             answer = api.send(remain.look)
             if answer.ok:
-                there += [remain.name] if answer.body.get("items") or not remain.is_list else []
-            elif answer.status != 404:
+                there += [remain.name] if not remain.is_list or _has_items(answer) else []
+            elif answer.status != 404 or (remain.is_list and answer.text and not answer.body):
+                # A list is empty, not missing: a page that says so is of somebody on the way.
                 return _UNSEEN
         return tuple(there)
 
@@ -227,6 +230,11 @@ class Observer:
 def _at_work(job: Job, sighted: Mapping[str, Present]) -> dict[str, Sight]:
     rows = [row for row in job.live if row.state is ResourceState.CREATED and row.operation is None]
     return {row.nonce: sighted[row.nonce] for row in rows if row.nonce in sighted and job.outcome is None}
+
+
+def _has_items(answer: ApiAnswer) -> bool:
+    """True for a page of a list with something on it, or on a page after it."""
+    return bool(answer.body.get("items") or (answer.body.get("metadata") or {}).get("continue"))
 
 
 def _or_unseen(thing: Any) -> Any:
