@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 
 from runtender.engine.inputs import split_uri
 from runtender.engine.plane import Plane
@@ -76,21 +77,19 @@ class Crowd:
         return runtime.podded(row, pages, events)
 
     def keep_logs(self, job: Job, row: Resource) -> None:
-        """Store the ends of the logs of pods that did not succeed, beside the logs that workers store themselves."""
+        """Store the ends of the logs of pods that did not succeed, beside the logs that workers store themselves.
+
+        A node that is gone answers for its pods only when a call's time is up, and the Job waits to be removed: what does
+        not come in the time of one such call is not waited for.
+        """
         from runtender.runtimes.cluster import log_blocks  # noqa: PLC0415 - cold start
 
-        runtime, api = self._podded(job), self._plane.apis[job.runtime]
-        pages = list(self._pages(job, row))
-        seen = runtime.podded(row, pages, ApiAnswer(status=0)) if pages[-1].ok else None
-        failed = [pod.name for pod in seen.pods if pod.phase != "Succeeded"] if seen else []
-        asked = [
-            (name, api.send(runtime.pod_log(job, row, name, self._plane.settings)))
-            for name in failed[:_MOST_LOGS]
-        ]
-        words = log_blocks([(name, answer.text) for name, answer in asked if answer.ok])
+        end = self._plane.clock.now() + self._plane.settings.timing.http_timeout
+        names = self._unsuccessful(job, row)
+        words = log_blocks(list(self._logs(job, row, names[:_MOST_LOGS], end)))
         if not words:
             return
-        more = len(failed) - _MOST_LOGS
+        more = len(names) - _MOST_LOGS
         text = f"{words}\n--- {more} more pods ---" if more > 0 else words
         bucket, prefix = split_uri(job.plan.logs_uri)
         try:
@@ -100,13 +99,31 @@ class Crowd:
         except RuntenderError as error:
             _LOG.warning("pod logs not kept", extra={"job_key": job.job_key, "error": str(error)})
 
+    def _unsuccessful(self, job: Job, row: Resource) -> list[str]:
+        pages = list(self._pages(job, row))
+        seen = self._podded(job).podded(row, pages, ApiAnswer(status=0)) if pages[-1].ok else None
+        return [pod.name for pod in seen.pods if pod.phase != "Succeeded"] if seen else []
+
+    def _logs(
+        self, job: Job, row: Resource, names: Iterable[str], end: datetime
+    ) -> Iterator[tuple[str, str]]:
+        runtime, api = self._podded(job), self._plane.apis[job.runtime]
+        for name in names:
+            if self._plane.clock.now() >= end:
+                return
+            answer = api.send(runtime.pod_log(job, row, name, self._plane.settings))
+            if answer.ok:
+                yield name, answer.text
+
     def _pages(self, job: Job, row: Resource) -> Iterator[ApiAnswer]:
+        """Yield the pages of the row's pods. Where the last one tells of more, there was no time for them."""
         request = self._podded(job).pods(job, row, self._plane.settings)
+        end = self._plane.clock.now() + self._plane.settings.timing.http_timeout
         for _ in range(_MOST_PAGES):
             answer = self._plane.apis[job.runtime].send(request)
             yield answer
             token = (answer.body.get("metadata") or {}).get("continue")
-            if not answer.ok or not token:
+            if not answer.ok or not token or self._plane.clock.now() >= end:
                 return
             request = replace(request, query={**request.query, "continue": token})
 

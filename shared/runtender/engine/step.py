@@ -296,7 +296,8 @@ class _Step:
         after = self._loaded.job
         if before.outcome is None and after.outcome is not None:
             for nonce, pair in seen.markers.items():
-                if pair.terminal is not None and nonce == after.resources[-1].nonce:
+                row = after.resources[-1]
+                if pair.terminal is not None and nonce == row.nonce and not is_set(row):
                     self._copy_marker(after, pair.terminal.body)
             if after.summary is not None:
                 # Only here: it brings the planner's sizing along, which most events never need.
@@ -357,9 +358,13 @@ class _Step:
         self._loaded = self._saver.record(self._loaded, change)
 
     def _delete(self, row: Resource, seen_at: datetime) -> None:
-        """Send a delete, but only soon after the look: it goes by name, and the next placement has the same one."""
+        """Send a delete, but only soon after the look: it goes by name, and the next placement has the same one.
+
+        A Job's names a UID, or its create's own label, and can be sent at any time.
+        """
         timing = self._plane.settings.timing
-        if self._plane.clock.now() - seen_at > timing.hold - timing.create_margin:
+        late = self._plane.clock.now() - seen_at > timing.hold - timing.create_margin
+        if late and not is_set(row):
             _LOG.warning("delete not sent, too late", extra={"nonce": row.nonce})
             return
         job = self._loaded.job
