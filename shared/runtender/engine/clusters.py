@@ -11,9 +11,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from runtender.capacity.classify import classify_http
 from runtender.engine.plane import Plane
 from runtender.errors import Rejected, Retryable
-from runtender.model import JobPlan
+from runtender.model import JobPlan, Verdict
 from runtender.observed import ClusterFacts
 from runtender.ports import ApiAnswer, ApiRequest, Increment
 from runtender.wire.documents import SCHEMA
@@ -103,7 +104,8 @@ def _send(plane: Plane, named: ClusterName, request: ApiRequest) -> ApiAnswer:
     answer = plane.apis[GKE].send(request)
     if answer.ok or answer.status == 404:
         return answer
-    if answer.status in {400, 401, 403}:
+    # A 403 can also mean that there were too many calls.
+    if answer.status in {400, 401, 403} and classify_http(answer).verdict is not Verdict.RATE_LIMITED:
         problem = f"{request.method_id} answered {answer.status}: {answer.text[:300]}"
         raise _fault(named, problem, "grant the plane's account that permission")
     raise Retryable(f"{request.method_id} of {named.name!r} answered {answer.status}")

@@ -110,16 +110,18 @@ class ClusterWorld:
     answered instead, after so many seconds; `refused` counts those answers.
     """
 
+    config = CONFIG
+
     def __init__(self, base: Any, *, nodes: int = 4, most: int | None = None) -> None:
         self.base, self.clock = base, base.clock
         self.store, self.objects = Fragile(base.store), Objects(base.objects)
         born = self.clock.now() - timedelta(days=90)
-        self.faults: dict[str, tuple[Fault, float]] = {}
+        self.faults: dict[str, tuple[Fault | None, float]] = {}
         self.refused: Counter[str] = Counter()
         self.kubernetes = KubernetesCore(
             born=born, pools=(NodePool(nodes=nodes, most=most),), faults=self._fault
         )
-        self.gke = ContainerCore(project="p")
+        self.gke = ContainerCore(project="p", faults=self._fault)
         self.gke.put(
             GkeCluster(name="standing", location="us-central1-a", born=born, dns_endpoint="standing.gke")
         )
@@ -129,6 +131,7 @@ class ClusterWorld:
         session.mount("http://gke", CoreAdapter(self.gke.handle, self.clock.now))
         session.mount("https://standing.gke", CoreAdapter(self.kubernetes.handle, self.clock.now))
         self.session = session
+        session.mount("https://silent.gke", CoreAdapter(lambda *_: DROPPED, self.clock.now))
         self.plane = replace(
             base.plane,
             store=self.store,
@@ -150,12 +153,21 @@ class ClusterWorld:
             return None
         fault, seconds = self.faults[method]
         self.clock.sleep(seconds)
-        self.refused[method] += 1
+        self.refused[method] += fault is not None
         return fault
 
     def fail(self, *methods: str, fault: Fault = UNAVAILABLE, after: float = 0) -> None:
         """Let calls of Kubernetes fail from now on: `fail("jobs.get")`, or all of them."""
         self.faults |= {f"kubernetes.{method}": (fault, after) for method in methods or METHODS}
+
+    def delay(self, method: str, seconds: float) -> None:
+        """Let a call of Kubernetes take its time from now on."""
+        self.faults[f"kubernetes.{method}"] = (None, seconds)
+
+    def put_silent_cluster(self) -> None:
+        """Let there be one more cluster, whose Kubernetes does not answer."""
+        born = self.clock.now()
+        self.gke.put(GkeCluster(name="silent", location="europe-west1", born=born, dns_endpoint="silent.gke"))
 
     # --- the plane
 
