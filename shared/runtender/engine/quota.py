@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -93,21 +93,17 @@ def _outcome_document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _slower(plan: JobPlan, verdict: RegionVerdict) -> Sequence[str]:
+def _slower(plan: JobPlan, verdict: RegionVerdict) -> tuple[str, ...]:
     """Say how much longer a clamped pool would take, where the time of a cell was measured."""
     most, sizing = verdict.max_units, plan.resource_plan or {}
+    cell_s, slots = sizing.get("seconds_per_cell"), sizing.get("slots_per_unit")
     asked = max(1, plan.worker_count)
-    if most is None or not sizing.get("slots_per_unit"):
+    if most is None or not slots:
         return ()
-    times = [
-        wall_estimate(
-            sizing["n_cells"], sizing.get("seconds_per_cell"), slots=sizing["slots_per_unit"], units=units
-        )
-        for units in (most, asked)
-    ]
-    clamped, whole = times
+    clamped, whole = (
+        wall_estimate(sizing["n_cells"], cell_s, slots=slots, units=units) for units in (most, asked)
+    )
     if clamped is None or whole is None:
         return ()
-    return (
-        f"on {most} of {asked} machines the work takes about {span_text(clamped)} instead of {span_text(whole)}",
-    )
+    told = f"the work takes about {span_text(clamped)} instead of {span_text(whole)}"
+    return (f"on {most} of {asked} machines {told}",)
