@@ -99,12 +99,7 @@ class Engine:
         if loaded is None:
             _LOG.warning("no such job", extra={"job_key": job_key})
             return None
-        with about(job_key=job_key, run_id=loaded.job.run_id):
-            parts = (self._plane, self._observer, self._budget, saver)
-            job = _Step(*parts, loaded, thorough=thorough, wait=wait, sighted=sighted).run()
-            if job.admission is not loaded.job.admission and job.admission is not Admission.LIVE:
-                self.admit(wait)
-            return job
+        return self._step(saver, loaded, thorough=thorough, wait=wait, sighted=sighted)
 
     def notice(self, where: MarkerName) -> Job | None:
         """Look at the job below whose nonce a marker was written, if what it tells can change anything.
@@ -121,17 +116,16 @@ class Engine:
             stir = stirred_by(loaded.job, where, now, pause)
             if stir is Stir.NOTHING:
                 return loaded.job
-            if stir is Stir.LOOK:
-                break
-            # Due at the next tick, also if this handler comes to an end before its step does.
-            soon = now + pause
-            claimed = replace(loaded.job, stirred_at=now, wake_at=min(loaded.job.wake_at or soon, soon))
-            try:
-                saver.save(loaded, claimed)
-            except Conflict:
-                # Somebody else has moved the job, or taken the turn.
-                continue
-            break
+            if stir is Stir.FOLLOW:
+                # Due at the next tick, also if this handler comes to an end before its step does.
+                soon = now + pause
+                claimed = replace(loaded.job, stirred_at=now, wake_at=min(loaded.job.wake_at or soon, soon))
+                try:
+                    loaded = saver.save(loaded, claimed)
+                except Conflict:
+                    # Somebody else has moved the job, or taken the turn.
+                    continue
+            return self._step(saver, loaded)
         return self.step(where.job_key)
 
     def admit(self, wait: timedelta = timedelta()) -> None:
@@ -152,6 +146,23 @@ class Engine:
         if len(keys) <= 1:
             return sum(self._safely(step, key) for key in keys)
         return sum(self._spread(partial(self._safely, step), keys))
+
+    def _step(
+        self,
+        saver: Saver,
+        loaded: Loaded,
+        *,
+        thorough: bool = False,
+        wait: timedelta = timedelta(),
+        sighted: Mapping[str, Present] = _NOTHING_SIGHTED,
+    ) -> Job:
+        """Step a job that has just been read."""
+        with about(job_key=loaded.job.job_key, run_id=loaded.job.run_id):
+            parts = (self._plane, self._observer, self._budget, saver)
+            job = _Step(*parts, loaded, thorough=thorough, wait=wait, sighted=sighted).run()
+            if job.admission is not loaded.job.admission and job.admission is not Admission.LIVE:
+                self.admit(wait)
+            return job
 
     def _safely(self, step: Callable[[str], Job | None], job_key: str) -> bool:
         try:
