@@ -23,18 +23,7 @@ from runtender.local.kubernetes.core import KubernetesCore
 from runtender.local.kubernetes.events import PodKill, PodStarted
 from runtender.local.kubernetes.nodes import NodePool
 from runtender.runtimes.gke_job import GkeJob
-from runtender.settings import Settings
 
-ENVIRONMENT = {
-    "SF_PROJECT_ID": "p",
-    "SF_CODE_BUCKET": "code",
-    "SF_WAREHOUSE_URI": "gs://wh/warehouse",
-    "SF_COMPUTE_SA": "worker@p.iam.gserviceaccount.com",
-    "SF_SUBNETWORK_URI": "projects/p/regions/us-central1/subnetworks/s",
-    "SF_CONTAINER_IMAGE": "us-docker.pkg.dev/p/r/worker:1",
-    "SF_PACKAGE_URI": "gs://code/worker.zip",
-    "SF_GKE_CLUSTER": "standing",
-}
 CONFIG = {
     "run_name": "flights",
     "python_runtime": "gke",
@@ -136,7 +125,7 @@ class ClusterWorld:
             base.plane,
             store=self.store,
             objects=self.objects,
-            settings=Settings.from_env(ENVIRONMENT),
+            settings=replace(base.plane.settings, gke_cluster="standing"),
             runtimes={**base.plane.runtimes, "gke": GkeJob()},
             apis={**base.plane.apis, "gke": self.api()},
         )

@@ -12,23 +12,34 @@ def word(world):
     return json.loads(world.objects.read("code", name, limit=10**5))["reason"]
 
 
+def dies_before_saving(world, method):
+    """Let the handler die when it has called Kubernetes so, before it saves what it was answered."""
+
+    def dies(name, _args):
+        due = name == "commit" and world.calls()[method] > 0
+        if due:
+            world.store.dies_before = lambda *_: False
+        return due
+
+    world.store.dies_before = dies
+
+
 def dies_after_the_word(world):
     """Let the handler die when it has written the plane's word, before it saves what that stands for."""
 
     def dies(name, args):
-        world.objects.dies_after = lambda *_: False
-        return True
+        due = name == "create" and args[1].endswith("/job.terminal.json")
+        if due:
+            world.objects.dies_after = lambda *_: False
+        return due
 
-    world.objects.dies_after = lambda name, args: (
-        name == "create" and args[1].endswith("/job.terminal.json") and dies(name, args)
-    )
+    world.objects.dies_after = dies
 
 
 def test_a_create_whose_answer_nobody_saved_is_found_out(gke, killed):
-    gke.store.dies_before = lambda name, _: name == "commit" and gke.calls()["kubernetes.jobs.create"] > 0
+    dies_before_saving(gke, "kubernetes.jobs.create")
     with pytest.raises(killed):
         gke.submit()
-    gke.store.dies_before = lambda *_: False
     (gke.key,) = gke.store.due(gke.clock.now() + gke.plane.settings.timing.hold, 10)
     assert (gke.row["state"], gke.row.get("target_id")) == ("INTENDED", None)
     gke.tick(3)
@@ -41,10 +52,9 @@ def test_a_create_whose_answer_nobody_saved_is_found_out(gke, killed):
 
 
 def test_a_create_that_nobody_saved_and_that_has_finished_is_settled_by_its_status(gke, killed):
-    gke.store.dies_before = lambda name, _: name == "commit" and gke.calls()["kubernetes.jobs.create"] > 0
+    dies_before_saving(gke, "kubernetes.jobs.create")
     with pytest.raises(killed):
         gke.submit()
-    gke.store.dies_before = lambda *_: False
     (gke.key,) = gke.store.due(gke.clock.now() + gke.plane.settings.timing.hold, 10)
     gke.events = False
     gke.pass_time(30)
@@ -112,11 +122,8 @@ class TestTheWord:
 
 
 def test_a_delete_that_nobody_saved_is_sent_again_until_all_is_gone(at_work, killed):
-    at_work.store.dies_before = lambda name, _: (
-        name == "commit" and at_work.calls()["kubernetes.jobs.delete"] > 0
-    )
+    dies_before_saving(at_work, "kubernetes.jobs.delete")
     with pytest.raises(killed):
         at_work.cancel()
-    at_work.store.dies_before = lambda *_: False
     at_work.tick(5)
     assert (at_work.end[0], at_work.job["phase"], at_work.is_clean) == ("CANCELLED", "DONE", True)

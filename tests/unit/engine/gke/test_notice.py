@@ -14,18 +14,8 @@ from runtender.engine import Engine, Watchdog
 from runtender.ids import MarkerName, marker_object
 from runtender.ports import ApiAnswer
 from runtender.runtimes.gke_job import GkeJob
-from runtender.settings import Settings
 
 GET = "kubernetes.jobs.get"
-ENVIRONMENT = {
-    "SF_PROJECT_ID": "p",
-    "SF_CODE_BUCKET": "code",
-    "SF_WAREHOUSE_URI": "gs://wh/warehouse",
-    "SF_SUBNETWORK_URI": "projects/p/regions/us-central1/subnetworks/s",
-    "SF_CONTAINER_IMAGE": "us-docker.pkg.dev/p/r/worker:1",
-    "SF_PACKAGE_URI": "gs://code/worker.zip",
-    "SF_GKE_CLUSTER": "standing",
-}
 CLUSTER = {
     "name": "standing",
     "location": "us-central1",
@@ -100,7 +90,7 @@ class Storm:
         self.clock, self.store = world.clock, world.store
         world.plane = self.plane = replace(
             world.plane,
-            settings=Settings.from_env(ENVIRONMENT),
+            settings=replace(world.plane.settings, gke_cluster="standing"),
             runtimes={"gke": GkeJob()},
             apis={"gke": self.api},
         )
@@ -198,18 +188,16 @@ def test_ends_that_nobody_looked_at_are_found_by_the_next_tick_without_its_list(
 
 def test_a_handler_that_dies_between_its_claim_and_its_look_is_no_loss(storm):
     world = storm(1000)
-    commits = world.store.commits
-    reading = world.store.get
+    commits, sending = world.store.commits, world.api.send
 
-    def die(path):
-        if world.store.commits > commits:
-            raise world.killed
-        return reading(path)
+    def die(_request):
+        raise world.killed
 
-    world.store.get = die
+    world.api.send = die
     with pytest.raises(world.killed):
         world.end_worker(0)
-    world.store.get = reading
+    world.api.send = sending
+    assert world.store.commits == commits + 1
     for index in range(1, 1000):
         world.end_worker(index)
     assert world.end == (None, None)
