@@ -51,6 +51,9 @@ from runtender.observed import (
 FEW_WORKERS = 32
 """Up to this many, each index that ends is looked at at once; more are looked at in turns."""
 
+# Every other of 100,000 indexes makes a list of 300,000 characters.
+_MOST_WORDS, _MOST_KEPT = 1000, 20_000
+
 _DEADLINE = "DeadlineExceeded"
 _FAILED = "Failed"
 # What a failed pod can show, gravest first.
@@ -137,12 +140,13 @@ def _verdict(
 
 def _which_failed(workers: WorkerSet) -> str:
     """Name the indexes that failed; a server that does not count them names those that did not."""
-    if workers.failed_indexes:
-        return f"indexes {workers.failed_indexes} of {workers.completions} failed"
-    done = workers.completed_indexes
-    if not done:
-        return workers.detail
-    return f"{workers.detail}; only indexes {done} of {workers.completions} completed"
+    failed, done = (
+        _cut(indexes, _MOST_WORDS) for indexes in (workers.failed_indexes, workers.completed_indexes)
+    )
+    if failed:
+        return f"indexes {failed} of {workers.completions} failed"
+    said = workers.detail[:_MOST_WORDS]
+    return f"{said}; only indexes {done} of {workers.completions} completed" if done else said
 
 
 def _why_failed(pods: PodsSeen | None) -> tuple[Reason, str]:
@@ -159,13 +163,20 @@ def _why_failed(pods: PodsSeen | None) -> tuple[Reason, str]:
 
 
 def indexes_of(workers: WorkerSet) -> Indexes:
-    """Return the workers' progress as the job keeps it."""
+    """Return the workers' progress as the job keeps it: of a list that would fill its document, the beginning."""
     return Indexes(
         completions=workers.completions,
         active=workers.active,
-        completed=workers.completed_indexes,
-        failed=workers.failed_indexes,
+        completed=_cut(workers.completed_indexes, _MOST_KEPT),
+        failed=_cut(workers.failed_indexes, _MOST_KEPT),
     )
+
+
+def _cut(indexes: str, most: int) -> str:
+    """Return a list of indexes in at most so many characters and a word on what is left out."""
+    if len(indexes) <= most:
+        return indexes
+    return f"{indexes[:most].rpartition(',')[0]},..."
 
 
 def waits_in_vain(job: Job, row: Resource, seen: Seen, ctx: Context) -> Ending | None:

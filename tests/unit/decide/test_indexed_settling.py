@@ -75,6 +75,18 @@ def test_a_server_that_does_not_count_failed_indexes_names_those_that_completed(
     assert step.job.detail == "BackoffLimitExceeded; only indexes 0,2 of 4 completed"
 
 
+def test_a_list_of_indexes_never_fills_the_jobs_document(many):
+    job, row = running(many)
+    odd, even = (",".join(map(str, range(first, 100_000, 2))) for first in (1, 0))
+    failed = many.finished(row, FAILED, succeeded=50_000, failed_indexes=odd, completed_indexes=even)
+    after = many.step(job, 200, sight=failed, summary=summary(6), pods=PodsSeen()).job
+    assert after.detail.startswith("indexes 1,3,5,")
+    assert after.detail.endswith(",... of 4 failed")
+    assert len(after.detail) < 1100
+    assert len(after.indexes.completed) + len(after.indexes.failed) < 41_000
+    assert after.indexes.completed.endswith(",...")
+
+
 def test_a_task_has_no_cells_so_a_failed_index_fails_it(many):
     job, row = running(many, plan=many.plan(kind=SubmitKind.TASK))
     failed = many.finished(row, FAILED, succeeded=3, failed_indexes="3")
