@@ -37,6 +37,7 @@ variables {
   cells_prefix  = "gs://warehouse/forecasts/artifacts"
   input_buckets = ["panels"]
   secrets       = ["projects/plane-tests/secrets/token"]
+  settings      = { SF_GKE_CLUSTER = "standing" }
   kms_key       = "projects/plane-tests/locations/us-central1/keyRings/ring/cryptoKeys/key"
   worker = {
     repository            = "projects/plane-tests/locations/us-central1/repositories/sf-workers"

@@ -11,8 +11,8 @@ import yaml
 
 from runtender.permissions.bindings import BINDINGS
 from runtender.permissions.identities import CALLERS
-from runtender.permissions.pages import roles
-from runtender.runtimes import gke_job
+from runtender.permissions.needs import Where
+from runtender.permissions.pages import roles, rules
 
 WORDS = {
     "project": "plane-tests",
@@ -127,29 +127,29 @@ def manifest(checker):
 
 
 def test_the_manifest_is_what_kubernetes_knows(manifest):
-    assert [each["kind"] for each in manifest] == ["ServiceAccount", "Role", "RoleBinding"]
+    kinds = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"]
+    assert [each["kind"] for each in manifest] == kinds
     for each in manifest:
         kubernetes_validate.validate(each, "1.34", strict=True)
 
 
-def test_the_role_allows_what_the_runtime_calls_and_nothing_else(manifest):
-    (role,) = (each for each in manifest if each["kind"] == "Role")
+@pytest.mark.parametrize(
+    ("kind", "where"),
+    [
+        pytest.param("Role", Where.NAMESPACE, id="in the workers' namespace"),
+        pytest.param("ClusterRole", Where.ALL_NAMESPACES, id="in all of them"),
+    ],
+)
+def test_a_cluster_allows_what_the_table_lists_to_whom_it_lists(manifest, kind, where):
+    (role,) = (each for each in manifest if each["kind"] == kind)
+    (binding,) = (each for each in manifest if each["kind"] == f"{kind}Binding")
     allowed = {
-        (resource, verb) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]
+        f"{group}/{resource}:{verb}".removeprefix("/")
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
     }
-    assert allowed == {needed(method) for method in gke_job.METHODS if needed(method)}
-
-
-def test_the_role_is_bound_to_the_functions(manifest):
-    (binding,) = (each for each in manifest if each["kind"] == "RoleBinding")
-    assert {subject["name"] for subject in binding["subjects"]} == {
-        f"{name}@example.com" for name in ("submit", "marker", "tick")
-    }
-
-
-def needed(method):
-    """`kubernetes.pods.log.get` -> `pods/log`, `get`; None for what every identity may do, and for other APIs."""
-    service, *resource, verb = method.split(".")
-    if service != "kubernetes" or resource == ["version"]:
-        return None
-    return "/".join(resource), verb
+    listed = {identity: set(held) for (identity, place), held in rules().items() if place is where}
+    assert {subject["name"] for subject in binding["subjects"]} == {f"{name}@example.com" for name in listed}
+    assert all(held == allowed for held in listed.values())

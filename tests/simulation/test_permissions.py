@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,14 @@ import pytest
 from runtender.gcp import firestore, pubsub, serviceusage, storage
 from runtender.ids import marker_object
 from runtender.local.compute.stock import Stock
-from runtender.local.http import HttpRequest
+from runtender.local.http import HttpRequest, HttpResponse
 from runtender.local.scenario import Stockout
 from runtender.local.simulation.cloud import START, WAREHOUSE
+from runtender.local.simulation.clusters import ClusterSetup
 from runtender.local.simulation.guests import ORDINARY, Behaviour, Death
 from runtender.local.simulation.invocations import Fate
-from runtender.local.simulation.weather import Weather
+from runtender.local.simulation.pods import PodBehaviour
+from runtender.local.simulation.weather import BROKEN_OFF, UNAVAILABLE, Weather
 from runtender.local.simulation.world import CONFIG, ENVIRONMENT, World
 from runtender.local.simulation.worlds import play
 from runtender.local.store import MemoryStore
@@ -33,14 +35,16 @@ from runtender.model import Phase
 from runtender.permissions.identities import CALLERS, Grant, Identity
 from runtender.permissions.needs import NEEDS, Call, Where
 from runtender.ports import Create, Increment, Remove, Update
-from runtender.runtimes import gce_vm
+from runtender.runtimes import gce_vm, gke_job
 from runtender.settings import Settings
 
 Deed = tuple[Identity, Call]
 
 ROOT = Path(__file__).parents[2]
 STATUS = "status"
-SETTINGS = Settings.from_env({**ENVIRONMENT, "SF_STATUS_BUCKET": STATUS, "SF_PROVISION_WAIT_S": "0"})
+SETTINGS = Settings.from_env(
+    {**ENVIRONMENT, "SF_STATUS_BUCKET": STATUS, "SF_PROVISION_WAIT_S": "0", "SF_GKE_CLUSTER": "standing"}
+)
 FUNCTIONS = {
     SETTINGS.submit_topic: Identity.SUBMIT,
     SETTINGS.marker_topic: Identity.MARKER,
@@ -138,11 +142,13 @@ class Onlooker(Weather):
     def _call(self, method: str, request: HttpRequest) -> Call:
         if method in OBJECTS:
             bucket, name = _object_of(request)
+            if name.endswith("/pods.log"):
+                return Call(method, Where.POD_LOGS)
             for known, folder, where in OBJECTS[method]:
                 if bucket == known and name.startswith(folder):
                     return Call(method, where)
             raise AssertionError(f"{method} of gs://{bucket}/{name}")
-        return next(call for call in NEEDS if call.method == method)
+        return next((call for call in NEEDS if call.method == method), Call(method))
 
 
 class Documents(MemoryStore):
@@ -201,15 +207,30 @@ def no_room(times: int) -> Stock:
     return Stock([Stockout(first=times)], opened_at=START)
 
 
+def let_pods_speak(world: World, minute: int) -> None:
+    for pod in world.cloud.cluster.running_pods():
+        world.cloud.cluster.core.pod_log(pod["metadata"]["uid"], b"words\n", world.now)
+
+
+def orphan_pods(world: World, minute: int) -> None:
+    if minute == 2:
+        for job in world.cloud.cluster.jobs():
+            world.cloud.cluster.people.delete_job(job, "Orphan")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Story:
     hour: Hour = quiet
     behaviour: Behaviour = ORDINARY
     no_room: int = 1
     message: Mapping[str, Any] = field(default_factory=dict)
+    cluster: ClusterSetup | None = None
+    # What the first creates of a Job are answered, which then make none.
+    creates: tuple[HttpResponse, int] | None = None
 
 
-STORIES = {
+ON_PODS = {"config": {**CONFIG, "python_runtime": "gke", "compute": {"workers": 2}}}
+ON_MACHINES = {
     "another place is tried": Story(),
     "a second pass looks at quota": Story(
         no_room=4,
@@ -222,6 +243,14 @@ STORIES = {
     "the disk stays": Story(hour=keep_disk),
     "the worker makes no progress": Story(behaviour=Behaviour(work_s=3000)),
 }
+ON_A_CLUSTER = {
+    "a create is tried again": Story(creates=(UNAVAILABLE, 1), cluster=ClusterSetup()),
+    "no create is ever answered": Story(creates=(BROKEN_OFF, 100), cluster=ClusterSetup()),
+    "a worker fails": Story(hour=let_pods_speak, cluster=ClusterSetup(pods=PodBehaviour(exit_code=3))),
+    "the pods stay": Story(hour=orphan_pods, cluster=ClusterSetup()),
+    "there is no node": Story(cluster=ClusterSetup(nodes=0)),
+}
+STORIES = (*ON_MACHINES.values(), *(replace(story, message=ON_PODS) for story in ON_A_CLUSTER.values()))
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +259,7 @@ def played() -> Iterator[Onlooker]:
     logging.getLogger("runtender").setLevel(logging.CRITICAL)
     seen = Onlooker()
     for identity in FUNCTIONS.values():
-        for story in STORIES.values():
+        for story in STORIES:
             seen.add(_tell(identity, story))
     seen.add(_submit_all_sorts())
     yield seen
@@ -244,15 +273,21 @@ def _world(watcher: Onlooker, **parts: Any) -> World:
 
 
 def _tell(identity: Identity, story: Story) -> Onlooker:
-    deaf = {topic for topic, owner in FUNCTIONS.items() if owner not in (identity, Identity.SUBMIT)}
-    watcher = Onlooker(frozenset(deaf))
-    world = _world(watcher, behaviour=story.behaviour, stock=no_room(story.no_room))
+    watcher = Onlooker(_unheard_by(identity, story))
+    world = _world(watcher, behaviour=story.behaviour, stock=no_room(story.no_room), cluster=story.cluster)
+    if story.creates is not None:
+        answer, times = story.creates
+        watcher.plan("kubernetes.jobs.create", answer, times=times)
     try:
         world.submit(**{"config": CONFIG, **story.message})
         for minute in range(75):
-            world.run(timedelta(minutes=1))
-            story.hour(world, minute)
+            # Before each tick, so that it is the event that finds what there is to do.
+            world.run(timedelta(seconds=50))
             _wake(world, identity)
+            world.run(timedelta(seconds=10))
+            story.hour(world, minute)
+            if world.is_at_rest():
+                break
     finally:
         world.close()
     assert world.job.phase is Phase.DONE, f"{identity}\n{world.story()}"
@@ -260,12 +295,21 @@ def _tell(identity: Identity, story: Story) -> Onlooker:
     return watcher
 
 
+def _unheard_by(identity: Identity, story: Story) -> frozenset[str]:
+    heard = {identity, Identity.SUBMIT}
+    if identity is Identity.MARKER and story.cluster is not None:
+        # A marker that tells nothing new of a Job is left to the tick.
+        heard.add(Identity.TICK)
+    return frozenset(topic for topic, owner in FUNCTIONS.items() if owner not in heard)
+
+
 def _wake(world: World, identity: Identity) -> None:
-    key = world.job.job_key
+    job = world.job
     if identity is Identity.SUBMIT:
-        world.publish({"action": "step", "job_key": key, "request_id": str(world.now)})
+        world.publish({"action": "step", "job_key": job.job_key, "request_id": str(world.now)})
     if identity is Identity.MARKER:
-        name = marker_object(key, "0" * 16, 0, "started")
+        nonce = job.resources[-1].nonce if job.resources else "0" * 16
+        name = marker_object(job.job_key, nonce, None, "terminal")
         facts = {"eventType": "OBJECT_FINALIZE", "bucketId": STATUS, "objectId": name}
         world.cloud.topics.publish(SETTINGS.marker_topic, b"", facts, world.now)
 
@@ -382,6 +426,6 @@ def test_no_trouble_makes_a_function_call_what_it_is_not_granted(seed):
 
 
 def test_the_adapters_and_the_table_know_the_same_methods():
-    adapters = (firestore, gce_vm, pubsub, serviceusage, storage)
+    adapters = (firestore, gce_vm, gke_job, pubsub, serviceusage, storage)
     methods = {method for adapter in adapters for method in adapter.METHODS}
     assert methods == {call.method for identity, call in GRANTED if identity in FUNCTIONS.values()}

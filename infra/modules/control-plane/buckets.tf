@@ -130,6 +130,7 @@ locals {
     code_bucket    = { bucket = google_storage_bucket.code.name, condition = "" }
     configs        = { bucket = google_storage_bucket.code.name, condition = local.only_configs }
     logs           = { bucket = google_storage_bucket.code.name, condition = "resource.name.startsWith('projects/_/buckets/${local.code_bucket}/objects/runs/logs/')" }
+    pod_logs       = { bucket = google_storage_bucket.code.name, condition = "resource.name.startsWith('projects/_/buckets/${local.code_bucket}/objects/runs/logs/') && resource.name.endsWith('/pods.log')" }
     results_bucket = { bucket = local.results_bucket, condition = "" }
     results        = { bucket = local.results_bucket, condition = "resource.name.startsWith('projects/_/buckets/${local.results_bucket}/objects/${local.results_folder}/')" }
   }

@@ -23,6 +23,9 @@ locals {
   not_wanted = toset(concat(
     var.guest_self_delete ? [] : ["worker_machines"],
     var.kms_key == null ? ["compute_agent_disk_key"] : [],
+    contains(keys(var.settings), "SF_GKE_CLUSTER") ? [] : [
+      for name in keys(local.roles) : name if endswith(name, "_clusters") || endswith(name, "_pod_logs")
+    ],
   ))
   grants = {
     for name, permissions in local.roles : name => {
@@ -46,6 +49,7 @@ locals {
     project  = ""
     machines = "resource.type == 'compute.googleapis.com/Instance' && resource.name.extract('/instances/{name}').startsWith('sf-')"
     disks    = "resource.type == 'compute.googleapis.com/Disk' && resource.name.extract('/disks/{name}').startsWith('sf-')"
+    clusters = ""
     database = "resource.name == 'projects/${var.project_id}/databases/${local.database}'"
   }
 }

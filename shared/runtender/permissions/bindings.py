@@ -47,6 +47,9 @@ BINDINGS: Mapping[Where, Binding] = {
     Where.CODE_BUCKET: Binding("the code bucket"),
     Where.CONFIGS: Binding("the code bucket", f"{_below('code_bucket', 'runs/')} && {_NO_OTHERS}"),
     Where.LOGS: Binding("the code bucket", _below("code_bucket", "runs/logs/")),
+    Where.POD_LOGS: Binding(
+        "the code bucket", f"{_below('code_bucket', 'runs/logs/')} && resource.name.endsWith('/pods.log')"
+    ),
     Where.RESULTS_BUCKET: Binding("the bucket of SF_CELLS_PREFIX"),
     Where.RESULTS: Binding("the bucket of SF_CELLS_PREFIX", _below("results_bucket", "$results_folder/")),
     Where.INPUT_BUCKETS: Binding("each bucket with panels"),
@@ -59,4 +62,11 @@ BINDINGS: Mapping[Where, Binding] = {
     Where.REPOSITORY: Binding("the images' repository"),
     Where.SECRETS: Binding("each secret that workers may read"),
     Where.DISK_KEY: Binding("the key of SF_KMS_KEY"),
+    Where.CLUSTERS: Binding("the project"),
 }
+
+RBAC: Mapping[Where, str] = {
+    Where.NAMESPACE: "a Role in the workers' namespace of each standing cluster",
+    Where.ALL_NAMESPACES: "a ClusterRole of each standing cluster",
+}
+"""What takes a binding inside of a cluster."""

@@ -10,7 +10,7 @@ from runtender.permissions.needs import Call, Need, Where
 
 
 class Identity(StrEnum):
-    """A service account of the deployment, or one of Google's own agents in it (`..._agent`)."""
+    """A service account of the deployment, or one of Google's own agents in it (`..._agent`, and `scheduler`)."""
 
     SUBMIT = "submit"
     MARKER = "marker"
@@ -29,7 +29,7 @@ WHO: Mapping[Identity, str] = {
     Identity.TICK: "the function on_tick",
     Identity.WORKER: "the machines and pods that do the work, and with them the user's code",
     Identity.PUSHER: "what Pub/Sub's push subscriptions show to the functions",
-    Identity.SCHEDULER: "what Cloud Scheduler publishes ticks as",
+    Identity.SCHEDULER: "Cloud Scheduler itself: service-NUMBER@gcp-sa-cloudscheduler.iam.gserviceaccount.com",
     Identity.PUBSUB_AGENT: "Pub/Sub itself: service-NUMBER@gcp-sa-pubsub.iam.gserviceaccount.com",
     Identity.STORAGE_AGENT: "Cloud Storage itself: service-NUMBER@gs-project-accounts.iam.gserviceaccount.com",
     Identity.COMPUTE_AGENT: "Compute Engine itself: service-NUMBER@compute-system.iam.gserviceaccount.com",
@@ -97,9 +97,37 @@ _STEP = (
     Grant(Call("pubsub.projects.topics.publish", Where.NOTIFY_TOPIC), "announce a settled run"),
 )
 
+_STEP_ON_PODS = (
+    Grant(
+        Call("container.projects.locations.clusters.get", Where.CLUSTERS), "find where a cluster is reached"
+    ),
+    Grant(Call("kubernetes.jobs.create", Where.NAMESPACE), "make the workers' Job"),
+    Grant(Call("kubernetes.jobs.get", Where.NAMESPACE), "see how far the Job is"),
+    Grant(Call("kubernetes.jobs.delete", Where.NAMESPACE), "remove the Job"),
+    Grant(
+        Call("kubernetes.jobs.deletecollection", Where.NAMESPACE),
+        "remove a Job whose create was never answered, by our labels",
+    ),
+    Grant(Call("kubernetes.pods.list", Where.NAMESPACE), "see how the workers are, and that none is left"),
+    Grant(
+        Call("kubernetes.pods.deletecollection", Where.NAMESPACE), "remove pods that their Job left behind"
+    ),
+    Grant(Call("kubernetes.events.list", Where.NAMESPACE), "find out why a pod does not start"),
+    Grant(
+        Call("kubernetes.pods.log.get", Where.NAMESPACE), "keep the end of the log of a worker that failed"
+    ),
+    Grant(Call("storage.objects.insert", Where.POD_LOGS), "store those ends where the workers' logs are"),
+)
+
 CALLERS: Mapping[Identity, tuple[Grant | Need, ...]] = {
     Identity.SUBMIT: (
         *_STEP,
+        *_STEP_ON_PODS,
+        Grant(
+            Call("container.projects.locations.clusters.list", Where.CLUSTERS),
+            "find a cluster of which only the name is said",
+        ),
+        Grant(Call("kubernetes.version.get", Where.NAMESPACE), "see which fields of a Job the cluster knows"),
         Grant(
             Call("storage.objects.get", Where.CODE_BUCKET),
             "read a config, and the tables of places, machines and prices",
@@ -113,9 +141,14 @@ CALLERS: Mapping[Identity, tuple[Grant | Need, ...]] = {
             "put aside a message that cannot be read",
         ),
     ),
-    Identity.MARKER: _STEP,
+    Identity.MARKER: (*_STEP, *_STEP_ON_PODS),
     Identity.TICK: (
         *_STEP,
+        *_STEP_ON_PODS,
+        Grant(
+            Call("kubernetes.jobs.list", Where.ALL_NAMESPACES),
+            "find what no event told: Jobs that ended, and orphans",
+        ),
         Grant(
             Call("compute.instances.aggregatedList"),
             "find what no event told: machines that ended, and orphans",

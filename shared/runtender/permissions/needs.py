@@ -27,6 +27,7 @@ class Where(StrEnum):
     CODE_BUCKET = "code_bucket"
     CONFIGS = "configs"
     LOGS = "logs"
+    POD_LOGS = "pod_logs"
     RESULTS_BUCKET = "results_bucket"
     RESULTS = "results"
     INPUT_BUCKETS = "input_buckets"
@@ -39,6 +40,13 @@ class Where(StrEnum):
     REPOSITORY = "repository"
     SECRETS = "secrets"
     DISK_KEY = "disk_key"
+    CLUSTERS = "clusters"
+    NAMESPACE = "namespace"
+    ALL_NAMESPACES = "all_namespaces"
+
+
+KUBERNETES = frozenset({Where.NAMESPACE, Where.ALL_NAMESPACES})
+"""Where a cluster's own rules (RBAC) grant, and not IAM: a permission is `group/resource:verb` there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +77,10 @@ def _create(objects: Where) -> tuple[Need, ...]:
 def _replace(objects: Where) -> tuple[Need, ...]:
     why = "replace what an earlier delivery of the same event wrote"
     return (*_create(objects), Need("storage.objects.delete", objects, why))
+
+
+def _in_namespace(method: str, rule: str) -> Mapping[Call, tuple[Need, ...]]:
+    return {Call(f"kubernetes.{method}", Where.NAMESPACE): (Need(rule, Where.NAMESPACE),)}
 
 
 _INSERT = (
@@ -127,6 +139,7 @@ NEEDS: Mapping[Call, tuple[Need, ...]] = {
     Call("storage.objects.insert", Where.RESULTS): _create(Where.RESULTS),
     Call("storage.objects.insert", Where.MARKER_COPIES): _replace(Where.MARKER_COPIES),
     Call("storage.objects.insert", Where.CONFIGS): _replace(Where.CONFIGS),
+    Call("storage.objects.insert", Where.POD_LOGS): _replace(Where.POD_LOGS),
     **{
         Call("pubsub.projects.topics.publish", topic): (Need("pubsub.topics.publish", topic),)
         for topic in _TOPICS
@@ -145,6 +158,24 @@ NEEDS: Mapping[Call, tuple[Need, ...]] = {
     Call("secretmanager.projects.secrets.versions.access", Where.SECRETS): (
         Need("secretmanager.versions.access", Where.SECRETS),
     ),
+    Call("container.projects.locations.clusters.get", Where.CLUSTERS): (
+        Need("container.clusters.get", Where.CLUSTERS),
+        Need("container.clusters.connect", Where.CLUSTERS, "reach the cluster's own API at its name in DNS"),
+    ),
+    Call("container.projects.locations.clusters.list", Where.CLUSTERS): (
+        Need("container.clusters.list", Where.CLUSTERS),
+    ),
+    # Whoever is known to a cluster may ask for its version.
+    Call("kubernetes.version.get", Where.NAMESPACE): (),
+    **_in_namespace("jobs.create", "batch/jobs:create"),
+    **_in_namespace("jobs.get", "batch/jobs:get"),
+    **_in_namespace("jobs.delete", "batch/jobs:delete"),
+    **_in_namespace("jobs.deletecollection", "batch/jobs:deletecollection"),
+    **_in_namespace("pods.list", "pods:list"),
+    **_in_namespace("pods.deletecollection", "pods:deletecollection"),
+    **_in_namespace("pods.log.get", "pods/log:get"),
+    **_in_namespace("events.list", "events:list"),
+    Call("kubernetes.jobs.list", Where.ALL_NAMESPACES): (Need("batch/jobs:list", Where.ALL_NAMESPACES),),
     Call("cloudkms.projects.locations.keyRings.cryptoKeys.encrypt", Where.DISK_KEY): (
         Need("cloudkms.cryptoKeyVersions.useToEncrypt", Where.DISK_KEY),
         Need("cloudkms.cryptoKeyVersions.useToDecrypt", Where.DISK_KEY),

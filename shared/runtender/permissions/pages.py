@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from runtender.permissions.bindings import BINDINGS
+from runtender.permissions.bindings import BINDINGS, RBAC
 from runtender.permissions.identities import CALLERS, WHO, Grant, Identity
-from runtender.permissions.needs import NEEDS, Need, Where
+from runtender.permissions.needs import KUBERNETES, NEEDS, Need, Where
 
 Roles = Mapping[tuple[Identity, Where], Mapping[str, str]]
 
@@ -19,6 +19,7 @@ control plane's Terraform has the same roles, each named `<identity>_<where>`.
 
 Each identity is a service account of its own (those called agents are Google's). No permission is here that no call needs:
 tests play the plane against simulated services, hold every call against this table, and fail for a row that nothing calls.
+On a standing cluster of GKE the cluster's own rules grant (`infra/modules/gke/rbac.yaml.tftpl`), as `group/resource:verb`.
 There are no keys, no administrators and no primitive roles. Nobody, the plane included, may change or delete a marker.
 
 Logs of the functions need no permission: Cloud Run takes them from standard output. The machines' boot image is public.
@@ -26,7 +27,16 @@ Logs of the functions need no permission: Cloud Run takes them from standard out
 
 
 def roles() -> Roles:
-    """Return the permissions of each identity by where they are bound, each with why it is needed."""
+    """Return the permissions that IAM grants to each identity by where they are bound, each with why it is needed."""
+    return {key: permissions for key, permissions in _granted().items() if key[1] not in KUBERNETES}
+
+
+def rules() -> Roles:
+    """Return what clusters themselves grant: `group/resource:verb`, each with why it is needed."""
+    return {key: permissions for key, permissions in _granted().items() if key[1] in KUBERNETES}
+
+
+def _granted() -> Roles:
     found: dict[tuple[Identity, Where], dict[str, list[str]]] = {}
     for identity, grants in CALLERS.items():
         for need, why in _needs(grants):
@@ -70,7 +80,7 @@ def _permissions() -> Iterator[str]:
     yield "## Permissions\n"
     yield "| permission | on | identities | why |\n|---|---|---|---|"
     holders: dict[tuple[str, Where, str], list[str]] = {}
-    for (identity, where), permissions in roles().items():
+    for (identity, where), permissions in _granted().items():
         for name, why in permissions.items():
             holders.setdefault((name, where, why), []).append(identity)
     for (name, where, why), identities in sorted(holders.items()):
@@ -84,3 +94,4 @@ def _bindings() -> Iterator[str]:
     for where, binding in BINDINGS.items():
         condition = f"`{binding.condition}`".replace("|", "\\|") if binding.condition else ""
         yield f"| {where} | {binding.resource} | {condition} |"
+    yield from (f"| {where} | {resource} | |" for where, resource in RBAC.items())

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from runtender.permissions.__main__ import generated
-from runtender.permissions.bindings import BINDINGS
+from runtender.permissions.bindings import BINDINGS, RBAC
 from runtender.permissions.identities import CALLERS, WHO, Grant, Identity
-from runtender.permissions.needs import NEEDS, Where
-from runtender.permissions.pages import roles
+from runtender.permissions.needs import KUBERNETES, NEEDS, Where
+from runtender.permissions.pages import roles, rules
 
 ROOT = Path(__file__).parents[3]
-AGENTS = {identity for identity in Identity if identity.endswith("_agent")}
 
 
 def permissions_of(identity: Identity, *places: Where) -> set[str]:
@@ -34,7 +33,8 @@ def test_what_is_generated_is_up_to_date(name):
 def test_every_call_is_somebodys_and_every_place_is_bound():
     called = {grant.call for grants in CALLERS.values() for grant in grants if isinstance(grant, Grant)}
     assert called == NEEDS.keys()
-    assert {where for _, where in roles()} == BINDINGS.keys() == set(Where)
+    assert {where for _, where in roles()} == BINDINGS.keys() == set(Where) - KUBERNETES
+    assert {where for _, where in rules()} == RBAC.keys() == KUBERNETES
     assert CALLERS.keys() == WHO.keys() == set(Identity)
 
 
@@ -75,7 +75,7 @@ def test_the_worker_writes_new_objects_and_nothing_else_that_stays():
     }
 
 
-@pytest.mark.parametrize("identity", set(Identity) - AGENTS)
+@pytest.mark.parametrize("identity", Identity)
 def test_only_machines_and_disks_of_our_name_are_deleted(identity):
     for permission in ("compute.instances.delete", "compute.disks.delete"):
         places = {
