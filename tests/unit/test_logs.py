@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from runtender.engine.step import side_by_side
+from runtender.engine.spread import side_by_side
 from runtender.logs import JsonFormatter, about
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"

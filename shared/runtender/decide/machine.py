@@ -324,6 +324,13 @@ def record_create(job: Job, nonce: str, answer: CreateAnswer, ctx: Context) -> J
     return replace(job, wake_at=next_wake(job, ctx))
 
 
+def is_under_way(job: Job) -> bool:
+    """True for a Job that was just created, and wanted: there is nothing to see before its pods have had time to come."""
+    row = current(job)
+    taken = row is not None and is_set(row) and row.state is ResourceState.CREATED and row.operation is None
+    return taken and not job.cancel_requested and not is_settled(job)
+
+
 def _sent_once(row: Resource) -> bool:
     """True when the answer at hand is to the only copy of the create; another copy may land whatever it is."""
     return row.sent_at is None or row.sent_at == row.since

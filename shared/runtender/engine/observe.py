@@ -60,10 +60,11 @@ class Observer:
     def see(self, job: Job, ctx: Context, sighted: Mapping[str, Present] = _NOTHING_SIGHTED) -> Seen:
         """Take every look that is wanted, each at most once.
 
-        `sighted` has what a fleet list of this very tick shows, by nonce: whoever it shows needs no look of its own. That it
-        does not show somebody means nothing, and what is to be removed is looked at itself.
+        `sighted` has what was seen a moment ago, by a fleet list of this very tick or by this step: whoever it shows needs no
+        look of its own. That it does not show somebody means nothing. A machine that is to be removed is looked at itself; a
+        Job's delete says which one it is for.
         """
-        seen, tried = Seen(sights=_at_work(job, sighted)), set[Look]()
+        seen, tried = Seen(sights=_known(job, sighted)), set[Look]()
         while looks := [look for look in wanted(job, seen, ctx) if look not in tried]:
             for look in looks:
                 tried.add(look)
@@ -227,9 +228,13 @@ class Observer:
         return _count_cells(page)
 
 
-def _at_work(job: Job, sighted: Mapping[str, Present]) -> dict[str, Sight]:
-    rows = [row for row in job.live if row.state is ResourceState.CREATED and row.operation is None]
-    return {row.nonce: sighted[row.nonce] for row in rows if row.nonce in sighted and job.outcome is None}
+def _known(job: Job, sighted: Mapping[str, Present]) -> dict[str, Sight]:
+    rows = [row for row in job.live if row.nonce in sighted and (is_set(row) or _is_at_work(job, row))]
+    return {row.nonce: sighted[row.nonce] for row in rows}
+
+
+def _is_at_work(job: Job, row: Resource) -> bool:
+    return row.state is ResourceState.CREATED and row.operation is None and job.outcome is None
 
 
 def _has_items(answer: ApiAnswer) -> bool:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -26,6 +24,7 @@ from runtender.decide import (
     Stir,
     Tombstone,
     decide,
+    is_under_way,
     record_create,
     record_delete,
     stirred_by,
@@ -39,6 +38,7 @@ from runtender.engine.observe import Observer
 from runtender.engine.plane import Plane
 from runtender.engine.saving import Header, Loaded, Saver
 from runtender.engine.shortages import Shortages
+from runtender.engine.spread import Spread, side_by_side
 from runtender.errors import Conflict, RuntenderError
 from runtender.ids import MarkerName, gce_status_object, marker_object
 from runtender.logs import about
@@ -51,19 +51,8 @@ _LOG = logging.getLogger("runtender.engine")
 # A step moves a job through a few states at most; more rounds mean that something is wrong, and a tick will come.
 _MOST_ROUNDS = 24
 _POLL_S = (1.0, 2.0, 4.0, 5.0)
-_STEPS_AT_ONCE = 8
 _MOST_CLAIMS = 3
 _NOTHING_SIGHTED: Mapping[str, Present] = {}
-
-Spread = Callable[[Callable[[str], bool], Sequence[str]], Iterable[bool]]
-"""Carries out one step per key and returns their results."""
-
-
-def side_by_side(step: Callable[[str], bool], keys: Sequence[str]) -> Iterable[bool]:
-    """Take several steps at once, in threads. Each knows what its caller said about the event, for its log."""
-    contexts = [copy_context() for _ in keys]
-    with ThreadPoolExecutor(max_workers=min(_STEPS_AT_ONCE, len(keys))) as pool:
-        return list(pool.map(lambda context, key: context.run(step, key), contexts, keys))
 
 
 class Engine:
@@ -233,8 +222,17 @@ class _Step:
             self._loaded = reloaded
             return True
         self._after_save(before, seen)
+        if before.outcome is None and self._loaded.job.outcome is not None:
+            # What ended the job is to be removed next, and has just been seen.
+            self._sighted = _there(seen)
         for effect in decision.effects:
             self._carry_out(effect, ctx.now)
+        return self._goes_on(decision)
+
+    def _goes_on(self, decision: Decision) -> bool:
+        created = any(isinstance(effect, SendCreate) for effect in decision.effects)
+        if created and is_under_way(self._loaded.job):
+            return False
         return decision.more or (decision.open_operation and self._poll())
 
     def _context(self) -> Context:
@@ -393,3 +391,7 @@ class _Step:
             read, ctx = runtime.deleted(answer), self._context()
             change = partial(record_delete, nonce=row.nonce, answer=read, ctx=ctx)
             self._loaded = self._saver.record(self._loaded, change)
+
+
+def _there(seen: Seen) -> Mapping[str, Present]:
+    return {nonce: sight for nonce, sight in seen.sights.items() if isinstance(sight, Present)}
