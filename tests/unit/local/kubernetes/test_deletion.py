@@ -35,9 +35,10 @@ def test_in_the_foreground_the_pods_go_first(make_cluster, job) -> None:
     status, answer = delete(cluster, propagationPolicy="Foreground")
 
     assert (status, answer["metadata"]["finalizers"]) == (200, ["foregroundDeletion"])
-    cluster.wait(10)
+    cluster.wait(25)
     assert "deletionTimestamp" in cluster.job()["metadata"]
-    assert all("deletionTimestamp" in pod["metadata"] for pod in cluster.pods())
+    assert ["deletionTimestamp" in pod["metadata"] for pod in cluster.pods()] == [True, True]
+    assert cluster.reasons("j").count("SuccessfulCreate") == 2
     assert len(cluster.started()) == 2
     cluster.wait(60)
     assert cluster.call("GET", f"{JOBS}/j")[0] == 404

@@ -126,6 +126,28 @@ def test_a_lost_node_keeps_its_pods_until_they_are_collected(cluster, job) -> No
     assert cluster.job()["status"].get("failed") is None
 
 
+def test_a_collected_pod_says_that_its_node_is_gone(cluster, pod) -> None:
+    cluster.create_pod(pod(metadata={"finalizers": ["example.org/kept"]}))
+    cluster.wait(10)
+    cluster.core.lose_node(cluster.pod()["spec"]["nodeName"], cluster.now)
+
+    cluster.wait(700)
+
+    found = cluster.pod()
+    assert found["status"]["phase"] == "Failed"
+    assert cluster.conditions(found)["DisruptionTarget"] == "DeletionByPodGC"
+
+
+def test_on_a_lost_node_nothing_begins(cluster, pod) -> None:
+    cluster.create_pod(pod())
+    cluster.wait(3)
+    cluster.core.lose_node(cluster.pod()["spec"]["nodeName"], cluster.now)
+
+    cluster.wait(60)
+
+    assert cluster.started() == []
+
+
 def test_a_deleted_pod_of_a_lost_node_is_stuck(cluster, job) -> None:
     pod = a_worker(cluster, job)
     name = pod["metadata"]["name"]

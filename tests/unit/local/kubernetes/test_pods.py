@@ -183,6 +183,17 @@ def test_a_pod_that_waits_goes_at_once(cluster, pod) -> None:
     assert cluster.call("GET", f"{PODS}/p")[0] == 404
 
 
+def test_a_pod_that_is_deleted_as_its_image_comes_does_not_start(cluster, pod) -> None:
+    cluster.create_pod(pod())
+    cluster.wait(6.5, step=0.5)
+
+    cluster.call("DELETE", f"{PODS}/p")
+    cluster.wait(10, step=0.5)
+
+    assert cluster.started() == []
+    assert cluster.call("GET", f"{PODS}/p")[0] == 404
+
+
 def test_a_grace_of_zero_lets_a_pod_go_at_once(make_cluster, pod) -> None:
     cluster = make_cluster(obeys=False)
     cluster.create_pod(pod())
@@ -226,7 +237,8 @@ def test_a_container_is_started_again_as_its_policy_says(make_cluster, pod, poli
     assert (found["status"]["phase"], status["restartCount"]) == ("Running", 1)
     # A late report about the first container says nothing about the second.
     cluster.core.pod_exited(cluster.started()[0].uid, 1, cluster.now, restart=0)
-    assert cluster.pod()["status"]["phase"] == "Running"
+    status = cluster.pod()["status"]["containerStatuses"][0]
+    assert (list(status["state"]), status["restartCount"]) == (["running"], 1)
 
 
 LOG = b"one\ntwo\nthree\n"
