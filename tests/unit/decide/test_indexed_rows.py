@@ -130,6 +130,18 @@ class TestUnanswered:
         assert SendDelete(job.resources[0].nonce) in again.decision.effects
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("verdict", [DONE, FAILED])
+def test_a_placement_that_was_given_up_is_not_settled_by_what_became_of_it(many, kind, verdict):
+    """Another copy of its create was refused for want of room, and this one had come through."""
+    job = intended(many, kind=kind, state=ResourceState.DELETING, sent_at=many.at(10))
+    sight = many.finished(job.resources[0], verdict)
+    step = many.step(job, 100, sight=sight, summary=WHOLE, pods=PodsSeen())
+    assert [tombstone.reason for tombstone in step.tombstones] == [None]
+    assert step.job.outcome is None
+    assert SendDelete(job.resources[0].nonce) in step.decision.effects
+
+
 class TestNameTaken:
     """The create was refused because something has the name."""
 

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from runtender.local.http import Fault, HttpResponse, json_response
+
 JOB = {
     "apiVersion": "batch/v1",
     "kind": "Job",
@@ -279,9 +281,29 @@ class TestTrouble:
         at_work.tick()
         assert at_work.end == ("SUCCEEDED", "Completed")
 
-    def test_logs_that_do_not_come_do_not_keep_the_job_from_going(self, at_work):
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            json_response(200, {"items": [], "metadata": {"continue": "more"}}),
+            HttpResponse(status=404, body=b"<html>not here</html>"),
+            HttpResponse(status=403),
+        ],
+        ids=["an empty page of more", "somebody on the way", "forbidden"],
+    )
+    def test_pods_that_no_whole_list_shows_to_be_gone_may_be_there(self, at_work, answer):
+        for index in range(4):
+            at_work.end_worker(index)
+        at_work.fail("pods.list", fault=Fault(answer=answer))
+        at_work.tick(5)
+        assert (at_work.end[0], at_work.job["phase"]) == ("SUCCEEDED", "STOPPING")
+        at_work.faults.clear()
+        at_work.tick(12)
+        assert at_work.job["phase"] == "DONE"
+
+    @pytest.mark.parametrize("after", [29, 30], ids=["two that take long", "one that takes all there is"])
+    def test_logs_that_do_not_come_do_not_keep_the_job_from_going(self, at_work, after):
         """A node that is gone answers for its pods only when a call's time is up."""
-        at_work.fail("pods.log.get", after=30)
+        at_work.fail("pods.log.get", after=after)
         at_work.cancel()
         assert at_work.refused["kubernetes.pods.log.get"] <= 2
         assert at_work.calls()["kubernetes.jobs.delete"] == 1
