@@ -31,6 +31,7 @@ SCOPES = (CLOUD_PLATFORM, USERINFO_EMAIL)
 
 Sessions = Callable[[HTTPAdapter | None], HttpSession]
 
+_GET = "container.projects.locations.clusters.get"
 _FRESH = timedelta(minutes=5)
 _UNAUTHENTICATED = 401
 # Of a call's time, what must be left once its cluster is found.
@@ -79,7 +80,11 @@ class GkeApi:
     def send(self, request: ApiRequest) -> ApiAnswer:
         end = self._clock.now() + self._timeout
         if not request.cluster:
-            return self._rest(self._google, self._base_url, end).send(request)
+            answer = self._rest(self._google, self._base_url, end).send(request)
+            if answer.ok and request.method_id == _GET:
+                # Whoever looks a cluster up will call it next.
+                self._keep(request.path.removeprefix("/"), answer)
+            return answer
         route = self._known(request.cluster) or self._find(request.cluster, end)
         if isinstance(route, ApiAnswer):
             return route
@@ -106,12 +111,12 @@ class GkeApi:
 
     def _find(self, cluster: str, end: datetime) -> _Route | ApiAnswer:
         """Ask where a cluster is reached; the answer to give instead where that cannot be said."""
-        look = ApiRequest(
-            method_id="container.projects.locations.clusters.get", verb="GET", path=f"/{cluster}"
-        )
+        look = ApiRequest(method_id=_GET, verb="GET", path=f"/{cluster}")
         answer = self._rest(self._google, self._base_url, end).send(look)
-        if not answer.ok:
-            return _not_found(cluster, answer)
+        return self._keep(cluster, answer) if answer.ok else _not_found(cluster, answer)
+
+    def _keep(self, cluster: str, answer: ApiAnswer) -> _Route | ApiAnswer:
+        """Keep where a cluster is reached as the GKE API says it; the answer to give instead where it says nothing of use."""
         endpoint = endpoint_of(answer.body)
         if endpoint is None:
             return _unsent(cluster, f"it has no endpoint (status {answer.body.get('status', 'unknown')})")
