@@ -109,35 +109,9 @@ def expired(message: str) -> StatusError:
     return StatusError(410, "Expired", message)
 
 
-def unauthorized() -> StatusError:
-    """The caller is not known."""
-    return StatusError(401, "Unauthorized", "Unauthorized")
-
-
-def too_many_requests(seconds: int) -> StatusError:
-    """The server has too much to do, and says when to come again."""
-    message = "the server has received too many requests and has asked us to try again later"
-    details = {"retryAfterSeconds": seconds}
-    return StatusError(
-        429, "TooManyRequests", message, details=details, headers={"Retry-After": str(seconds)}
-    )
-
-
 def internal_error(why: str) -> StatusError:
     """Something in the server went wrong."""
     return StatusError(500, "InternalError", f"Internal error occurred: {why}")
-
-
-def unavailable() -> StatusError:
-    """The server cannot answer for now."""
-    message = "the server is currently unable to handle the request"
-    return StatusError(503, "ServiceUnavailable", message)
-
-
-def timed_out() -> StatusError:
-    """The server did not finish in time; whether the request took effect is not known."""
-    message = "the server was unable to return a response in the time allotted, but may still be processing the request"
-    return StatusError(504, "Timeout", message)
 
 
 def invalid(resource: Resource, name: str, causes: Iterable[Cause]) -> StatusError:

@@ -122,11 +122,11 @@ class Account:
 
     def write(self, status: Document) -> None:
         """Write the counts into a status."""
-        counts = {"succeeded": self.succeeded, "failed": self.failed}
+        counts: dict[str, int | str] = {"succeeded": self.succeeded, "failed": self.failed}
         if is_indexed(self.job):
-            counts["completedIndexes"] = format_indexes(self.done)  # type: ignore[assignment]
+            counts["completedIndexes"] = format_indexes(self.done)
         if self.by_index:
-            counts["failedIndexes"] = format_indexes(self.lost)  # type: ignore[assignment]
+            counts["failedIndexes"] = format_indexes(self.lost)
         for name, value in counts.items():
             if value or name == "failedIndexes":
                 status[name] = value

@@ -121,7 +121,6 @@ class JobController:
 
     def _begin(self, key: Key) -> None:
         now = self._cluster.now
-
         job = self._cluster.store.edit(key, lambda copy: show_start(copy, now))
         if job is not None and condition_of(job, "Suspended"):
             self._recorder.normal(job, SOURCE, "Resumed", "Job resumed")

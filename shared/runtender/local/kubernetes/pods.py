@@ -50,14 +50,6 @@ def first_container(pod: Document) -> Document:
     return found
 
 
-def exit_code_of(pod: Document) -> int | None:
-    """Return how the pod's container ended; None while it has not."""
-    for status in pod.get("status", {}).get("containerStatuses") or ():
-        if ended := status["state"].get("terminated"):
-            return int(ended["exitCode"])
-    return None
-
-
 def container_statuses(
     pod: Document, state: Mapping[str, Any], *, ready: bool = False, restarts: int = 0, uid: str = ""
 ) -> list[Document]:

@@ -121,15 +121,6 @@ def parse_labels(text: str) -> tuple[Requirement, ...]:
     return tuple(requirements)
 
 
-def label_requirements(selector: Mapping[str, Any]) -> tuple[Requirement, ...]:
-    """Read a `LabelSelector`."""
-    exact = [
-        Requirement(key=key, operator=Operator.IN, values=(value,))
-        for key, value in (selector.get("matchLabels") or {}).items()
-    ]
-    return (*exact, *expressions(selector.get("matchExpressions") or ()))
-
-
 def expressions(listed: Iterable[Mapping[str, Any]]) -> tuple[Requirement, ...]:
     """Read `matchExpressions`, of labels or of nodes."""
     return tuple(

@@ -28,16 +28,38 @@ DISRUPTED = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"
         pytest.param([codes("FailJob", "In", 3)], a_failed_pod(3), Action.FAIL_JOB, id="code-among"),
         pytest.param([codes("FailJob", "In", 4)], a_failed_pod(3), Action.COUNT, id="code-not-among"),
         pytest.param([codes("FailIndex", "NotIn", 0)], a_failed_pod(3), Action.FAIL_INDEX, id="any-code"),
-        pytest.param([codes("FailIndex", "NotIn", 5)], a_failed_pod(0), Action.COUNT, id="an-exit-of-zero-is-no-failure"),
+        pytest.param(
+            [codes("FailIndex", "NotIn", 5)],
+            a_failed_pod(0),
+            Action.COUNT,
+            id="an-exit-of-zero-is-no-failure",
+        ),
         pytest.param([codes("FailIndex", "NotIn", 0)], a_failed_pod(None), Action.COUNT, id="never-ran"),
-        pytest.param([codes("FailJob", "In", 3, containerName="other")], a_failed_pod(3), Action.COUNT, id="other-container"),
-        pytest.param([codes("FailJob", "In", 3, containerName="worker")], a_failed_pod(3), Action.FAIL_JOB, id="own-container"),
+        pytest.param(
+            [codes("FailJob", "In", 3, containerName="other")],
+            a_failed_pod(3),
+            Action.COUNT,
+            id="other-container",
+        ),
+        pytest.param(
+            [codes("FailJob", "In", 3, containerName="worker")],
+            a_failed_pod(3),
+            Action.FAIL_JOB,
+            id="own-container",
+        ),
         pytest.param([DISRUPTED], a_failed_pod(143, disrupted=True), Action.IGNORE, id="disrupted"),
         pytest.param([DISRUPTED], a_failed_pod(143), Action.COUNT, id="not-disrupted"),
-        pytest.param([DISRUPTED, codes("FailIndex", "NotIn", 0)], a_failed_pod(143, disrupted=True), Action.IGNORE, id="first-match"),
-        pytest.param([DISRUPTED, codes("FailIndex", "NotIn", 0)], a_failed_pod(3), Action.FAIL_INDEX, id="second-match"),
+        pytest.param(
+            [DISRUPTED, codes("FailIndex", "NotIn", 0)],
+            a_failed_pod(143, disrupted=True),
+            Action.IGNORE,
+            id="first-match",
+        ),
+        pytest.param(
+            [DISRUPTED, codes("FailIndex", "NotIn", 0)], a_failed_pod(3), Action.FAIL_INDEX, id="second-match"
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_first_rule_that_matches_says_what_a_failure_means(rules, pod, action) -> None:
     assert rule_on({"spec": {"podFailurePolicy": {"rules": rules}}}, pod).action is action
 

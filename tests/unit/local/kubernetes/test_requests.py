@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from runtender.local.http import DROPPED, Fault, HttpRequest
-from runtender.local.kubernetes import errors
+from runtender.local.kubernetes.errors import failure
 from runtender.local.kubernetes.schema import installed_schemas
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -475,26 +475,19 @@ def test_a_fault_answers_instead_and_may_let_the_call_happen(make_cluster, job, 
     assert cluster.call("GET", f"{JOBS}/j")[0] == (200 if applied else 404)
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "reason"),
-    [
-        (errors.unauthorized(), 401, "Unauthorized"),
-        (errors.too_many_requests(7), 429, "TooManyRequests"),
-        (errors.internal_error("x"), 500, "InternalError"),
-        (errors.unavailable(), 503, "ServiceUnavailable"),
-        (errors.timed_out(), 504, "Timeout"),
-    ],
-)
-def test_a_server_in_trouble_says_so_as_a_status(error, code, reason) -> None:
-    answer = error.response.json()
+def test_a_failure_of_any_kind_has_the_body_of_a_status() -> None:
+    busy = failure(429, "TooManyRequests", "come again", {"retryAfterSeconds": 7})
 
-    assert (error.response.status, answer["code"], answer["reason"]) == (code, code, reason)
-
-
-def test_a_busy_server_says_when_to_come_again() -> None:
-    answer = errors.too_many_requests(7).response
-
-    assert (answer.headers["Retry-After"], answer.json()["details"]) == ("7", {"retryAfterSeconds": 7})
+    assert busy == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "come again",
+        "reason": "TooManyRequests",
+        "details": {"retryAfterSeconds": 7},
+        "code": 429,
+    }
 
 
 def test_the_server_says_what_it_is(make_cluster) -> None:
