@@ -41,6 +41,7 @@ from runtender.local.objects import DiskBodies, Notification, ObjectsCore, Objec
 from runtender.local.scenario import Scenario
 from runtender.local.scenario.weather import Weather
 from runtender.local.scenarios import FAIR
+from runtender.local.secrets import SecretServer
 from runtender.local.sources import FLIGHTS_PANEL, functions_source
 from runtender.local.standing_cluster import StandingCluster
 from runtender.local.ticker import TICK_PERIOD, Ticker
@@ -92,13 +93,14 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
         self.backend = self._backend(backend, logs)
         parts.callback(self.backend.close)
         self.objects_server = parts.enter_context(ObjectServer(self._objects(), authority=authority, now=now))
+        secrets = parts.enter_context(SecretServer(self.folder.parent / "secrets", authority=authority))
         compute = self._compute()
         self.compute_server = parts.enter_context(ComputeServer(compute, authority=authority, now=now))
-        self.machines = self._machines(authority)
+        self.machines = self._machines(authority, secrets)
         parts.callback(self.machines.close)
         # Before the machines are ended, so that none boots meanwhile.
         parts.callback(self.compute_server.close)
-        self.cluster = parts.enter_context(self._cluster())
+        self.cluster = parts.enter_context(self._cluster(secrets))
         parts.enter_context(weather)
         weather.begin(
             core=compute,
@@ -163,11 +165,12 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
         core.make_bucket(WAREHOUSE_BUCKET, self._weather.clock.now())
         return core
 
-    def _machines(self, authority: LocalAuthority) -> VmRunner:
+    def _machines(self, authority: LocalAuthority, secrets: SecretServer) -> VmRunner:
         assert self.objects_server.tls_port is not None  # noqa: S101  # it was given an authority
         network = Network(
             storage_tls_port=self.objects_server.tls_port,
             compute_tls_port=self.compute_server.tls_port,
+            secrets_tls_port=secrets.tls_port,
             storage_url=self.objects_server.url,
             ca_file=authority.ca_file,
         )
@@ -178,13 +181,13 @@ class LocalCloud(AbstractContextManager["LocalCloud"]):
             scale=self.settings.time_scale,
         )
 
-    def _cluster(self) -> StandingCluster:
+    def _cluster(self, secrets: SecretServer) -> StandingCluster:
         return StandingCluster(
             folder=self.folder,
             project=self.settings.project,
             region=self.settings.region,
             nodes=self.scenario.cluster.nodes,
-            storage_url=self.objects_server.url,
+            variables={"STORAGE_EMULATOR_HOST": self.objects_server.url, **secrets.variables},
             scale=self.settings.time_scale,
             faults=self._weather.fault,
             now=self._weather.clock.now,

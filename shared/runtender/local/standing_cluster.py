@@ -6,7 +6,7 @@ that lets its pods be processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from runtender.local.kubernetes.schema import installed_schemas
 from runtender.local.kubernetes.server import KubernetesServer
 from runtender.local.kubernetes.timings import Timings
 from runtender.local.pods.runner import PodRunner
+from runtender.local.vm.guest import WorkerEnvironment
 
 _MINOR = 34
 _POOL = "workers"
@@ -36,7 +37,8 @@ class StandingCluster(AbstractContextManager["StandingCluster"]):
     """A running cluster with `nodes` nodes, in a region of a project.
 
     `container_url` is where the GKE API answers, without its path; `roots_file` has the authority of the cluster's name, which
-    no client knows by itself. `server` is its Kubernetes API, `pods` what runs in it. Time passes from `run` on.
+    no client knows by itself. `variables` lead pods to other services, with STORAGE_EMULATOR_HOST among them. `server` is the
+    Kubernetes API, `pods` what runs there. Time passes from `run` on.
     """
 
     def __init__(
@@ -46,7 +48,7 @@ class StandingCluster(AbstractContextManager["StandingCluster"]):
         project: str,
         region: str,
         nodes: int,
-        storage_url: str,
+        variables: Mapping[str, str],
         scale: float,
         faults: Faults,
         now: Callable[[], datetime],
@@ -69,7 +71,11 @@ class StandingCluster(AbstractContextManager["StandingCluster"]):
         )
         self.server = KubernetesServer(self._core, own=own, public=names, now=now)
         self.pods = PodRunner(
-            root=folder / "pods", storage_url=storage_url, reports=self.server, cores=_CORES_OF_POD
+            root=folder / "pods",
+            storage_url=variables["STORAGE_EMULATOR_HOST"],
+            reports=self.server,
+            worker=WorkerEnvironment(variables=variables),
+            cores=_CORES_OF_POD,
         )
         cluster = GkeCluster(
             name=CLUSTER,

@@ -96,7 +96,7 @@ def a_world(tmp_path: Path) -> Callable[..., Any]:
             project="p",
             region="us-central1",
             nodes=nodes,
-            storage_url="http://127.0.0.1:9",
+            variables={"STORAGE_EMULATOR_HOST": "http://127.0.0.1:9"},
             scale=SCALE,
             faults=no_faults,
             now=utc_now,

@@ -28,6 +28,7 @@ class Network:
 
     storage_tls_port: int
     compute_tls_port: int
+    secrets_tls_port: int
     storage_url: str
     ca_file: Path
 
@@ -126,8 +127,7 @@ def _curlrc(network: Network, metadata_port: int) -> str:
     places = {
         "storage.googleapis.com:443": network.storage_tls_port,
         "compute.googleapis.com:443": network.compute_tls_port,
-        # Not simulated: a task that names a secret hears so here, instead of going out.
-        "secretmanager.googleapis.com:443": network.compute_tls_port,
+        "secretmanager.googleapis.com:443": network.secrets_tls_port,
         "metadata.google.internal:80": metadata_port,
         "169.254.169.254:80": metadata_port,
     }

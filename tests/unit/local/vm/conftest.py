@@ -47,6 +47,7 @@ class LocalCloud:
         network = Network(
             storage_tls_port=self.objects.tls_port or 0,
             compute_tls_port=self.compute.tls_port,
+            secrets_tls_port=0,
             storage_url=self.objects.url,
             ca_file=authority.ca_file,
         )

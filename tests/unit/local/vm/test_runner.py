@@ -278,7 +278,9 @@ class Reports:
         pass
 
 root = Path({root!r})
-network = Network(storage_tls_port=1, compute_tls_port=1, storage_url="http://127.0.0.1:1", ca_file=root)
+network = Network(
+    storage_tls_port=1, compute_tls_port=1, secrets_tls_port=1, storage_url="http://127.0.0.1:1", ca_file=root
+)
 runner = VmRunner(root=root, network=network, reports=Reports())
 script = "docker pull w; docker run -d w sleep 100; setsid sleep 100 & echo ready; sleep 100"
 runner.apply(Booted(instance_id="1", project="p", zone="z", name="vm", boot=1,
