@@ -260,7 +260,9 @@ def test_where_a_cluster_is_is_asked_once_in_five_minutes(service, api, clock, o
 def test_who_has_looked_a_cluster_up_calls_it_without_a_further_question(service, api, own, cluster):
     service.answers = [at_address(cluster.port, own)]
     gke = api()
-    look = ApiRequest(method_id="container.projects.locations.clusters.get", verb="GET", path=f"/{GET.cluster}")
+    look = ApiRequest(
+        method_id="container.projects.locations.clusters.get", verb="GET", path=f"/{GET.cluster}"
+    )
     assert gke.send(look).body["status"] == "RUNNING"
     assert gke.send(GET).ok
     assert len(looks_for_cluster(service)) == 1
