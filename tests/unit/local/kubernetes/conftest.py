@@ -19,8 +19,6 @@ START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 PODS = "/api/v1/namespaces/default/pods"
 
-DISRUPTED = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
-
 
 def a_pod_spec(**changes: Any) -> dict[str, Any]:
     """Return the spec of a pod that runs once; `changes` to its container are named `container`."""
