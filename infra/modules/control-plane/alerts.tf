@@ -30,9 +30,9 @@ locals {
       todo     = "Nothing watches over the runs. See whether the timer is paused or refused (Cloud Scheduler), then what `on_tick` logs."
     }
     cleanup_stuck = {
-      title    = "machines cannot be removed"
+      title    = "machines or Jobs cannot be removed"
       severity = "ERROR"
-      query    = "sum(increase(${local.promql.refused_deletes}{monitored_resource=\"gce_instance\"}[30m])) >= 3"
+      query    = "sum(increase(${local.promql.stuck}{monitored_resource=\"cloud_run_revision\"}[30m])) >= 1 or sum(increase(${local.promql.refused_deletes}{monitored_resource=\"gce_instance\"}[30m])) >= 3"
       duration = "0s"
       todo     = "`runtender doctor` names the jobs and the reason: most often deletion protection, a lien or a missing permission. The plane goes on trying."
     }

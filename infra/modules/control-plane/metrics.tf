@@ -18,6 +18,10 @@ locals {
       description = "Machines of this plane that no job lists: deleted, or left alone because there is no job document."
       messages    = ["orphan deleted", "a worker without a job document; it is left alone"]
     }
+    stuck = {
+      description = "Deletes refused, the third one in a row and those after it."
+      messages    = ["cleanup stuck"]
+    }
     returned = {
       description = "Events sent back because something could not be reached just then."
       messages    = ["comes again"]

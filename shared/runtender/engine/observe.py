@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from runtender.capacity.demands import demands_of, meters_of
 from runtender.capacity.quota import Readings
 from runtender.decide import Context, Look, LookKind, wanted
 from runtender.decide.decision import is_set
 from runtender.engine.crowd import Crowd
 from runtender.engine.inputs import split_uri
 from runtender.engine.plane import Plane
+from runtender.engine.quota import read_quota
 from runtender.engine.shortages import Shortages
 from runtender.errors import Rejected, Retryable
 from runtender.ids import job_key, marker_object, marker_prefix
@@ -198,18 +198,8 @@ class Observer:
         return _or_unseen(self._crowd.pods(job, row))
 
     def _quota(self, job: Job) -> Mapping[str, Readings]:
-        port, found = self._plane.quota, dict[str, Readings]()
-        if port is None:
-            return found
-        plans = {one.machine_label: job.plan.at(one) for one in job.plan.placements}.values()
-        meters = dict.fromkeys(meter for plan in plans for meter in meters_of(demands_of(plan)))
-        for region in dict.fromkeys(placement.region for placement in job.plan.placements):
-            readings = port.read(region, meters)
-            if not readings:
-                # Whatever is the matter, no job waits for as many time-outs as there are regions.
-                break
-            found[region] = readings
-        return found
+        port = self._plane.quota
+        return {} if port is None else read_quota(port, [job.plan])
 
     def _predecessor_at_rest(self, job: Job) -> bool:
         """Go back to the newest attempt that placed something: it waited for those before it."""

@@ -42,8 +42,8 @@ from runtender.engine.spread import Spread, side_by_side
 from runtender.errors import Conflict, RuntenderError
 from runtender.ids import MarkerName, gce_status_object, marker_object
 from runtender.logs import about
-from runtender.model import Admission, Job, Phase, Resource
-from runtender.observed import MarkerPair, Present, Seen
+from runtender.model import Admission, CleanupState, Job, Phase, Resource
+from runtender.observed import DeleteAnswer, MarkerPair, Present, Seen
 from runtender.wire.markers import parse_marker, plane_marker
 
 _LOG = logging.getLogger("runtender.engine")
@@ -211,6 +211,7 @@ class _Step:
         if any(isinstance(effect, SendCreate) for effect in decision.effects):
             turn = self._budget.draw(before)
             if turn is not None:
+                _LOG.info("create waits for its turn", extra={"at": turn.at.isoformat()})
                 decision = decide(before, seen, replace(ctx, turn=turn))
         try:
             self._save(before, decision)
@@ -379,18 +380,22 @@ class _Step:
         job = self._loaded.job
         runtime = self._plane.runtimes[job.runtime]
         answer = self._plane.apis[job.runtime].send(runtime.delete(job, row, self._plane.settings))
-        read, ctx = runtime.deleted(answer), self._context()
-        change = partial(record_delete, nonce=row.nonce, answer=read, ctx=ctx)
-        self._loaded = self._saver.record(self._loaded, change)
+        self._record_delete(row, runtime.deleted(answer))
 
     def _delete_remains(self, row: Resource) -> None:
         job = self._loaded.job
         runtime = self._plane.runtimes[job.runtime]
         for remain in runtime.remains(job, row, self._plane.settings):
             answer = self._plane.apis[job.runtime].send(remain.delete)
-            read, ctx = runtime.deleted(answer), self._context()
-            change = partial(record_delete, nonce=row.nonce, answer=read, ctx=ctx)
-            self._loaded = self._saver.record(self._loaded, change)
+            self._record_delete(row, runtime.deleted(answer))
+
+    def _record_delete(self, row: Resource, answer: DeleteAnswer) -> None:
+        change = partial(record_delete, nonce=row.nonce, answer=answer, ctx=self._context())
+        self._loaded = self._saver.record(self._loaded, change)
+        cleanup = self._loaded.job.cleanup
+        if answer.detail and cleanup.state is CleanupState.STUCK:
+            facts = {"location": row.location, "reason": cleanup.reason, "tries": cleanup.tries}
+            _LOG.warning("cleanup stuck", extra=facts)
 
 
 def _there(seen: Seen) -> Mapping[str, Present]:
