@@ -16,11 +16,13 @@ from datetime import datetime, timedelta
 
 from requests.adapters import HTTPAdapter
 
+from runtender.capacity.classify import classify_http
 from runtender.capacity.kubernetes import CLUSTER_NOT_FOUND, status_of
 from runtender.gcp.compute import RestApi
 from runtender.gcp.http import NO_ANSWER
 from runtender.gcp.session import CLOUD_PLATFORM, HttpSession, google_session
 from runtender.gcp.trust import trusting
+from runtender.model import Verdict
 from runtender.ports import ApiAnswer, ApiRequest, Clock
 from runtender.runtimes.cluster import Endpoint, endpoint_of
 
@@ -33,7 +35,7 @@ Sessions = Callable[[HTTPAdapter | None], HttpSession]
 
 _GET = "container.projects.locations.clusters.get"
 _FRESH = timedelta(minutes=5)
-_UNAUTHENTICATED = 401
+_UNAUTHENTICATED, _TOO_MANY = 401, 429
 # Of a call's time, what must be left once its cluster is found.
 _LEAST_SHARE = 0.1
 
@@ -159,12 +161,15 @@ def _not_found(cluster: str, answer: ApiAnswer) -> ApiAnswer:
     error = answer.body.get("error")
     said = error.get("message") if isinstance(error, dict) else None
     message = f"{cluster} was not found out: {said or answer.text or f'HTTP {answer.status}'}"
+    # Google says 403 as well where Kubernetes would say that there were too many calls.
+    rated = classify_http(answer).verdict is Verdict.RATE_LIMITED
+    status = _TOO_MANY if rated else answer.status
     body = {
         "kind": "Status",
         "apiVersion": "v1",
         "status": "Failure",
         "reason": CLUSTER_NOT_FOUND if answer.status == 404 else "",
         "message": message,
-        "code": answer.status,
+        "code": status,
     }
-    return ApiAnswer(status=answer.status, body=body, text=message, retry_after_s=answer.retry_after_s)
+    return ApiAnswer(status=status, body=body, text=message, retry_after_s=answer.retry_after_s)

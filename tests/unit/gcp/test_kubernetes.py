@@ -314,6 +314,13 @@ def test_a_cluster_that_cannot_be_looked_up_is_refused_as_gke_refuses(service, a
     assert words in answer.body["message"]
 
 
+def test_too_many_calls_to_gke_are_no_lack_of_rights(service, api, cluster):
+    errors = [{"reason": "rateLimitExceeded", "domain": "usageLimits"}]
+    service.answers = [json_response(403, {"error": {"code": 403, "message": "Quota", "errors": errors}})]
+    answer = api().send(CREATE)
+    assert (answer.status, answer.body["code"], cluster.requests) == (429, 429, [])
+
+
 def test_a_cluster_without_an_endpoint_is_no_answer_that_says_why(service, api):
     service.answers = [json_response(200, {"status": "PROVISIONING"})]
     answer = api().send(GET)
