@@ -36,6 +36,15 @@ class TestWell:
         assert at_work.job["phase"] == "DONE"
         assert at_work.is_clean
 
+    @pytest.mark.parametrize("deletes", [pytest.param(1, id="acceptance-D25")])
+    def test_its_job_is_deleted_once_and_the_cluster_never(self, at_work, deletes):
+        for index in range(4):
+            at_work.end_worker(index)
+        at_work.tick(20)
+        assert at_work.job["phase"] == "DONE"
+        assert at_work.calls()["kubernetes.jobs.delete"] == deletes
+        assert {method.rpartition(".")[2] for method in at_work.gke.counts()} <= {"get", "list"}
+
     def test_a_status_that_is_there_before_the_event_settles_at_once(self, at_work):
         at_work.events = False
         for index in range(3):
