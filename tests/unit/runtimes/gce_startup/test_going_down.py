@@ -16,7 +16,8 @@ RUN = 'touch "$STANDINS/running"; while :; do sleep 0.05; done'
 
 
 def is_running(machine: Any) -> bool:
-    return Path(machine.folder, "standins", "running").exists()
+    """True when the container says so, and docker knows its process as well."""
+    return all(Path(machine.folder, "standins", name).exists() for name in ("running", "container/pid"))
 
 
 @pytest.mark.parametrize(
