@@ -90,7 +90,9 @@ def without_previous_placement_check(patch):
 
 def without_page_check(patch):
     read_fleet = runtender.engine.fleet.read_fleet
-    patch.setattr(runtender.engine.fleet, "read_fleet", lambda *args: replace(read_fleet(*args), complete=True))
+    patch.setattr(
+        runtender.engine.fleet, "read_fleet", lambda *args: replace(read_fleet(*args), complete=True)
+    )
 
 
 @dataclass(frozen=True)

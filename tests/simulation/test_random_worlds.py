@@ -1,6 +1,7 @@
-"""Worlds drawn by chance: two thousand of them, each with its own users, machines and weather, keep the rules.
+"""Worlds drawn by chance: two thousand of them, each with its own users, machines or pods, and weather, keep the rules.
 
-A world that breaks one names its seed: `python -m runtender.local.simulation --seed N` tells its story.
+A world that breaks one names its kind and seed: `python -m runtender.local.simulation --kind clusters --seed N` tells its
+story.
 """
 
 from __future__ import annotations
@@ -11,29 +12,36 @@ import sys
 
 import pytest
 
-from runtender.local.simulation.worlds import play
+from runtender.local.simulation.worlds import Kind, play
 
-WORLDS = 2000
-SHARE = 50
+# Those with a cluster take about twice the time.
+WORLDS = {Kind.MACHINES: 1300, Kind.CLUSTERS: 700}
+SHARE = 25
+
+kinds = pytest.mark.parametrize("kind", list(Kind))
 
 
-@pytest.mark.parametrize("first", range(0, WORLDS, SHARE))
-def test_the_rules_hold_in_worlds_from_seed(first):
+@pytest.mark.parametrize(
+    ("kind", "first"), [(kind, first) for kind, count in WORLDS.items() for first in range(0, count, SHARE)]
+)
+def test_the_rules_hold_in_worlds_from_seed(kind, first):
     for seed in range(first, first + SHARE):
-        play(seed)
+        play(seed, kind)
 
 
-def story(seed):
-    world = play(seed)
+def story(seed, kind=Kind.MACHINES):
+    world = play(seed, kind)
     return world.story(last=len(world.cloud.log))
 
 
-def test_a_seed_tells_the_same_story_each_time():
-    assert story(29) == story(29)
+@kinds
+def test_a_seed_tells_the_same_story_each_time(kind):
+    assert story(29, kind) == story(29, kind)
 
 
-def test_a_seed_tells_the_same_story_in_another_process():
-    command = [sys.executable, "-m", "runtender.local.simulation", "--seed", "29"]
+@kinds
+def test_a_seed_tells_the_same_story_in_another_process(kind):
+    command = [sys.executable, "-m", "runtender.local.simulation", "--kind", kind, "--seed", "29"]
     stories = {
         subprocess.run(
             command, check=True, capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": seed}
@@ -41,8 +49,9 @@ def test_a_seed_tells_the_same_story_in_another_process():
         for seed in ("1", "2")
     }
     assert len(stories) == 1
-    assert next(iter(stories)).startswith(story(29))
+    assert next(iter(stories)).startswith(story(29, kind))
 
 
-def test_seeds_tell_different_stories():
-    assert len({story(seed) for seed in range(5)}) == 5
+@kinds
+def test_seeds_tell_different_stories(kind):
+    assert len({story(seed, kind) for seed in range(5)}) == 5

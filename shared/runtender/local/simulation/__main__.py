@@ -11,14 +11,16 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from random import Random
 
+from runtender.local.simulation.cluster_plots import CLUSTER_PLOTS
 from runtender.local.simulation.invocations import Fate
 from runtender.local.simulation.plots import PLOTS, BrokenPlot, pairs_of_crashes
-from runtender.local.simulation.worlds import BrokenWorld, Survey, play, survey
+from runtender.local.simulation.worlds import BrokenWorld, Kind, Survey, play, survey
 
 _SHARE = 100
 _SHOWN = 10
 _EVERY = -1
 _SHARES_PER_WORD = 50
+_ALL_PLOTS = (*PLOTS, *CLUSTER_PLOTS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,9 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # The plane tells of every trouble that is made here on purpose.
     logging.disable(logging.CRITICAL)
     if asked.seed is not None:
-        return _tell(asked.seed)
+        return _tell(asked.seed, asked.kind or Kind.MACHINES)
     began = time.monotonic()
-    found = _survey_all(asked.first, asked.seeds)
+    found = _survey_all(asked.first, asked.seeds, [asked.kind] if asked.kind else list(Kind))
     pairs, torn = _play_pairs(asked.pairs, Random(asked.first))
     broken = [*found.broken.values(), *torn]
     _report(found, pairs, broken, asked.first, time.monotonic() - began)
@@ -38,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m runtender.local.simulation")
-    parser.add_argument("--seeds", type=int, default=2000, help="worlds to draw and play, on all cores")
+    parser.add_argument(
+        "--seeds", type=int, default=2000, help="worlds of each kind to draw and play, on all cores"
+    )
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument(
         "--pairs",
@@ -46,13 +50,14 @@ def _parser() -> argparse.ArgumentParser:
         default=0,
         help="pairs of crashes to play in the plots besides, drawn by chance; `all` plays every one",
     )
+    parser.add_argument("--kind", type=Kind, choices=list(Kind), help="play worlds of this kind only")
     parser.add_argument("--seed", type=int, help="play this one world, and tell all that happens in it")
     return parser
 
 
-def _tell(seed: int) -> int:
+def _tell(seed: int, kind: Kind) -> int:
     try:
-        world = play(seed)
+        world = play(seed, kind)
     except BrokenWorld as broken:
         _say(str(broken))
         return 1
@@ -62,12 +67,13 @@ def _tell(seed: int) -> int:
     return 0
 
 
-def _survey_all(first: int, count: int) -> Survey:
+def _survey_all(first: int, count: int, kinds: Sequence[Kind]) -> Survey:
     end = first + count
-    shares = [range(start, min(start + _SHARE, end)) for start in range(first, end, _SHARE)]
+    starts = range(first, end, _SHARE)
+    shares = [(range(start, min(start + _SHARE, end)), kind) for start in starts for kind in kinds]
     found = Survey()
     with _pool() as pool:
-        for part in pool.map(survey, shares):
+        for part in pool.map(survey, *zip(*shares, strict=True)):
             found.join(part)
     return found
 
@@ -75,10 +81,10 @@ def _survey_all(first: int, count: int) -> Survey:
 def _play_pairs(count: int, chance: Random) -> tuple[int, list[str]]:
     """Play `count` pairs of crashes, as many in each plot; return how many there were, and the stories of broken rules."""
     shares = []
-    for number, plot in enumerate(PLOTS if count else ()):
+    for number, plot in enumerate(_ALL_PLOTS if count else ()):
         pairs = list(pairs_of_crashes(plot.points()))
         if count != _EVERY:
-            pairs = chance.sample(pairs, min(len(pairs), count // len(PLOTS)))
+            pairs = chance.sample(pairs, min(len(pairs), count // len(_ALL_PLOTS)))
         shares += [(number, pairs[at : at + _SHARE]) for at in range(0, len(pairs), _SHARE)]
     broken: list[str] = []
     with _pool() as pool:
@@ -96,7 +102,7 @@ def _tear(share: tuple[int, Sequence[Mapping[int, Fate]]]) -> list[str]:
     broken = []
     for fates in pairs:
         try:
-            PLOTS[number].play(fates)
+            _ALL_PLOTS[number].play(fates)
         except BrokenPlot as error:
             broken.append(str(error))
     return broken
@@ -109,7 +115,7 @@ def _pool() -> ProcessPoolExecutor:
 
 
 def _report(found: Survey, pairs: int, broken: Sequence[str], first: int, seconds: float) -> None:
-    seeds = f" (seeds {first} to {first + found.worlds - 1})" if found.worlds else ""
+    seeds = f" (from seed {first} on)" if found.worlds else ""
     _say(f"worlds         {found.worlds}{seeds}")
     _say(f"crash pairs    {pairs}")
     _say(f"handler runs   {found.steps}")

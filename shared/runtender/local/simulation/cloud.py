@@ -156,6 +156,9 @@ class Cloud:
     def workers(self) -> Iterable[tuple[str, str, bool]]:
         return chain.from_iterable(platform.workers() for platform in self._platforms)
 
+    def has_job(self, uid: str) -> bool:
+        return self._cluster is not None and self._cluster.has_job(uid)
+
     def job(self, job_key: str) -> Job | None:
         """Read a job as it is saved."""
         snapshot = self.documents.get(job_path(job_key))

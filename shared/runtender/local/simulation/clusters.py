@@ -75,6 +75,7 @@ class StandingCluster:
         self._crew = Crew(outside.agenda, self, setup.behaviour)
         self._down_until = born
         self._moves = 0
+        self._is_gone = False
         self.hosts["container"] = self._gke.handle
         self.move()
 
@@ -82,12 +83,12 @@ class StandingCluster:
 
     def next_due(self) -> datetime | None:
         """Return when something will happen by itself."""
-        return self.core.next_due()
+        return None if self._is_gone else self.core.next_due()
 
     def happen(self, now: datetime) -> None:
         """Carry out everything that is due at `now`."""
         # What a pod does on hearing of one event may bring about the next.
-        while events := self.core.advance(now):
+        while not self._is_gone and (events := self.core.advance(now)):
             for event in events:
                 self._outside.note(f"pod {event.uid[:8]}: {type(event).__name__}")
                 self._crew.tell(event, now)
@@ -122,7 +123,7 @@ class StandingCluster:
         return [
             f"{document['kind']} {name_of(document)}"
             for resource in ("jobs", "pods")
-            for document in self.core.documents(resource)
+            for document in self._documents(resource)
             if labels_of(document).get("sf-nonce") == nonce
         ]
 
@@ -132,7 +133,7 @@ class StandingCluster:
 
     def leftovers(self) -> Mapping[str, tuple[str, ...]]:
         """Return what is there of ours."""
-        found = {resource: self.core.documents(resource) for resource in ("jobs", "pods")}
+        found = {resource: self._documents(resource) for resource in ("jobs", "pods")}
         return {
             resource: tuple(name_of(one) for one in documents if self._is_ours(one))
             for resource, documents in found.items()
@@ -145,11 +146,15 @@ class StandingCluster:
 
     def running_pods(self) -> list[Document]:
         """Return the pods that are at work, of whomever."""
-        return [pod for pod in self.core.documents("pods") if pod["status"].get("phase") == "Running"]
+        return [pod for pod in self._documents("pods") if pod["status"].get("phase") == "Running"]
 
     def jobs(self) -> list[Document]:
         """Return the Jobs of ours that are there."""
-        return [job for job in self.core.documents("jobs") if self._is_ours(job)]
+        return [job for job in self._documents("jobs") if self._is_ours(job)]
+
+    def has_job(self, uid: str) -> bool:
+        """True while the Job of this UID is there."""
+        return any(uid_of(job) == uid for job in self._documents("jobs"))
 
     # --- what a test or a story does to it
 
@@ -160,22 +165,24 @@ class StandingCluster:
 
     def move(self, *, page: bool = False) -> None:
         """Give the cluster's API another name. At the old one nobody answers, or with a `page` somebody else."""
-        gone = NOT_THERE if page else DROPPED
         if self._moves:
-            self.hosts[self._host] = lambda _request, _now: gone
+            self.hosts[self._host] = _somebody_else if page else _nobody
         self._moves += 1
         self.hosts[self._host] = self._kubernetes
         self._gke.put(replace(self._known, dns_endpoint=self._host))
 
-    def forget(self) -> None:
-        """Let the GKE API know nothing of the cluster."""
+    def vanish(self) -> None:
+        """Let somebody delete the cluster, with all that is on it."""
+        self._outside.note("somebody deletes the cluster")
         self._gke.remove(LOCATION, NAME)
+        self.hosts[self._host] = _nobody
+        self._crew.end_all()
+        self._is_gone = True
 
     def calm(self) -> None:
         """End all trouble."""
         self._down_until = self._now
         self.people.lift_limit()
-        self._gke.put(replace(self._known, dns_endpoint=self._host))
 
     # --- calls
 
@@ -193,6 +200,8 @@ class StandingCluster:
         size = self._outside.weather.page_size()
         if size is not None and "limit" in request.query:
             request = replace(request, query={**request.query, "limit": str(size)})
+        # What somebody did just now may have ended a Job.
+        self._note_verdicts()
         answer = self.core.handle(request, now)
         if request.path == _FLEET_PATH:
             self._note_fleet(answer)
@@ -243,6 +252,9 @@ class StandingCluster:
                 else:
                     self._outside.onlooker.deleting_remains("pod", labels)
 
+    def _documents(self, resource: str) -> tuple[Document, ...]:
+        return () if self._is_gone else self.core.documents(resource)
+
     def _is_ours(self, document: Document) -> bool:
         return labels_of(document).get("sf-plane") == self._outside.settings.plane_id
 
@@ -251,7 +263,7 @@ class StandingCluster:
         verdicts = self._outside.onlooker.verdicts
         for job in self.jobs():
             nonce = labels_of(job)["sf-nonce"]
-            if nonce not in verdicts and (holds(job, "Complete") or holds(job, "Failed")):
+            if nonce not in verdicts and _has_ended(job):
                 verdicts[nonce] = self._verdict(job, nonce)
 
     def _verdict(self, job: Document, nonce: str) -> Verdict:
@@ -262,3 +274,17 @@ class StandingCluster:
             done=frozenset(parse_indexes(job["status"].get("completedIndexes", ""))),
             overdue=any(pod["status"].get("reason") == "DeadlineExceeded" for pod in pods),
         )
+
+
+def _nobody(_request: HttpRequest, _now: datetime) -> HttpResponse:
+    return DROPPED
+
+
+def _somebody_else(_request: HttpRequest, _now: datetime) -> HttpResponse:
+    return NOT_THERE
+
+
+def _has_ended(job: Document) -> bool:
+    """True for a Job that has failed or has all it wants, also while it waits for the last of its pods to go."""
+    done = job.get("status", {}).get("succeeded", 0) >= job["spec"]["completions"]
+    return done or holds(job, "Complete") or holds(job, "Failed")

@@ -44,6 +44,11 @@ class Crew:
         """Return the pods whose worker is at it: past their first look, and not at their end."""
         return tuple(pod for pod in self._pods.values() if pod.works)
 
+    def end_all(self) -> None:
+        """Let all containers be gone."""
+        for uid in self._pods:
+            self._end(uid)
+
     def _stop(self, pod: Pod, kill: PodKill, now: datetime) -> None:
         if kill.reason is KillReason.NODE_LOST:
             if not pod.behaviour.outlives_node:

@@ -12,11 +12,12 @@ from datetime import timedelta
 from runtender.local.compute.stock import Stock
 from runtender.local.scenario import Shape, Stockout
 from runtender.local.simulation.cloud import START
+from runtender.local.simulation.clusters import ClusterSetup
 from runtender.local.simulation.guests import Behaviour
 from runtender.local.simulation.invocations import Fate
 from runtender.local.simulation.rules import BrokenRule, require
 from runtender.local.simulation.weather import BROKEN_OFF, INSERT, Weather
-from runtender.local.simulation.world import CONFIG, ENVIRONMENT, World
+from runtender.local.simulation.world import CLUSTER_ENVIRONMENT, CONFIG, ENVIRONMENT, World
 from runtender.settings import Settings
 
 _QUICK = Behaviour(boot_s=5, work_s=40)
@@ -41,6 +42,7 @@ class Plot:
     plan: Callable[[Weather], None] = lambda _weather: None
     begin: Callable[[World], None] = lambda world: world.submit()
     then: Callable[[World], None] = lambda _world: None
+    cluster: ClusterSetup | None = None
 
     def play(self, fates: Mapping[int, Fate]) -> World:
         """Tell the story with these fates by invocation; raises `BrokenPlot` with what happened."""
@@ -65,11 +67,13 @@ class Plot:
     def _world(self, fates: Mapping[int, Fate]) -> World:
         weather = _Fated(fates)
         self.plan(weather)
+        environment = CLUSTER_ENVIRONMENT if self.cluster else ENVIRONMENT
         return World(
-            settings=Settings.from_env({**ENVIRONMENT, "SF_GUEST_SELF_DELETE": str(self.self_delete)}),
+            settings=Settings.from_env({**environment, "SF_GUEST_SELF_DELETE": str(self.self_delete)}),
             weather=weather,
             behaviour=self.behaviour,
             stock=Stock(self.stockouts, opened_at=START),
+            cluster=self.cluster,
         )
 
 
@@ -116,7 +120,8 @@ def freezes(points: Sequence[Point], span: timedelta) -> Iterator[Mapping[int, F
             yield {point.invocation: Fate(freeze_at=point.at, freeze_for=span)}
 
 
-def _cancel(world: World) -> None:
+def cancel_all(world: World) -> None:
+    """Cancel every run."""
     for run_id in sorted(world.cloud.onlooker.runs):
         world.cancel(run_id)
 
@@ -134,7 +139,7 @@ def _unanswered(weather: Weather) -> None:
 def _submit_and_cancel(world: World) -> None:
     world.submit()
     world.run(timedelta(seconds=5))
-    _cancel(world)
+    cancel_all(world)
 
 
 def _silence_a_zone(world: World) -> None:
@@ -171,7 +176,7 @@ PLOTS: tuple[Plot, ...] = (
     Plot(name="the second place has room", stockouts=(Stockout(placement=0),)),
     Plot(name="the first machine stops at once", stockouts=(Stockout(placement=0, shape=Shape.LATE),)),
     Plot(name="a create without an answer", plan=_unanswered),
-    Plot(name="a cancel while it works", behaviour=Behaviour(work_s=900), then=_cancel),
+    Plot(name="a cancel while it works", behaviour=Behaviour(work_s=900), then=cancel_all),
     Plot(name="a machine that does not remove itself", self_delete=False),
     Plot(name="a machine that never speaks", behaviour=Behaviour(boots=False)),
 )

@@ -164,7 +164,8 @@ class Pod:
         return (yield from self._end_work())
 
     def _interrupted(self) -> Generator[float, None, int]:
-        yield from self._ship_log(_HURRIED_LOG_S)
+        if self.is_worker:
+            yield from self._ship_log(_HURRIED_LOG_S)
         return INTERRUPTED
 
     def _end_work(self) -> Generator[float, None, int]:

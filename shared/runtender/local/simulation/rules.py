@@ -38,6 +38,9 @@ class View(Protocol):
     def standing(self, nonce: str) -> list[str]:
         """Tell of everything that is there with this nonce."""
 
+    def has_job(self, uid: str) -> bool:
+        """True while the Kubernetes Job of this UID is there."""
+
     def workers(self) -> Iterable[tuple[str, str, bool]]:
         """Tell of all that works or may yet: the job's key, the nonce, and whether a word could still hold it back."""
 
@@ -111,7 +114,7 @@ class Onlooker:
         if (said or ended) and job.job_key not in self.rights:
             # What is stored or seen after the end changes nothing.
             self.rights[job.job_key] = self._right(job, *(said or ended))
-        if said or ended:
+        if job.job_key in self.rights:
             right, words = self.rights[job.job_key], f"{job.job_key} ended {job.outcome} ({job.reason})"
             require(
                 job.outcome in right, "truth", f"{words}, right is {' or '.join(sorted(right)) or 'nothing'}"
@@ -205,7 +208,16 @@ class Onlooker:
         standing = self.words.get(where.nonce)
         if where.index == speaker and (standing is None or standing.marker is None):
             now = self.view.time()
-            self.words[where.nonce] = Word(stored_at=now, marker=parse_marker(name, body(), now))
+            word = Word(stored_at=now, marker=parse_marker(name, body(), now))
+            self.words[where.nonce] = word
+            if job is not None and word.marker is not None and word.marker.reason is Reason.JOB_DELETED:
+                self._check_deleted(job, where.nonce)
+
+    def _check_deleted(self, job: Job, nonce: str) -> None:
+        """Check that a Job which is said to have been deleted by somebody is not there."""
+        (row,) = (row for row in job.resources if row.nonce == nonce)
+        there = self.view.has_job(row.target_id or "")
+        require(not there, "truth", f"{job.job_key}: its Job is called deleted, and is there")
 
     def begins(self, nonce: str) -> None:
         """Take note of a worker that begins, having looked whether it may."""

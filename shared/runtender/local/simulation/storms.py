@@ -20,9 +20,11 @@ from runtender.local.simulation.weather import (
     FLEET,
     FORBIDDEN,
     GET,
+    GET_CLUSTER,
     GET_JOB,
     INSERT,
     INTERNAL,
+    LIST_CLUSTERS,
     LIST_JOBS,
     LIST_PODS,
     NAME_TAKEN,
@@ -68,8 +70,8 @@ _CREATE_REFUSED = (
 _KINDS_OF_CALLS = {
     CREATE_JOB: "creates",
     LIST_JOBS: "lists",
-    "container.projects.locations.clusters.get": "lookups",
-    "container.projects.locations.clusters.list": "lookups",
+    GET_CLUSTER: "lookups",
+    LIST_CLUSTERS: "lookups",
 }
 
 

@@ -23,6 +23,7 @@ TOO_MANY = ANSWERS[Answer.TOO_MANY_REQUESTS]
 INTERNAL = ANSWERS[Answer.INTERNAL_ERROR]
 UNAVAILABLE = ANSWERS[Answer.UNAVAILABLE]
 NAME_TAKEN = ANSWERS[Answer.ALREADY_EXISTS]
+NOT_FOUND = ANSWERS[Answer.NOT_FOUND]
 
 INSERT = "compute.instances.insert"
 DELETE = "compute.instances.delete"
@@ -30,6 +31,8 @@ GET = "compute.instances.get"
 FLEET = "compute.instances.aggregatedList"
 UPLOAD = "storage.objects.insert"
 
+GET_CLUSTER = "container.projects.locations.clusters.get"
+LIST_CLUSTERS = "container.projects.locations.clusters.list"
 CREATE_JOB = "kubernetes.jobs.create"
 DELETE_JOB = "kubernetes.jobs.delete"
 DELETE_JOBS = "kubernetes.jobs.deletecollection"
@@ -89,6 +92,7 @@ class Weather:
     fates: list[Fate] = field(default_factory=list)
     arriving: list[Sequence[timedelta]] = field(default_factory=list)
     lost_publishes: int = 0
+    jobs_per_page: int | None = None
 
     def plan(
         self,
@@ -148,7 +152,7 @@ class Weather:
 
     def page_size(self) -> int | None:
         """Return how many objects a page of a cluster's list has; None where the caller's word counts."""
-        return None
+        return self.jobs_per_page
 
     def calm(self) -> None:
         """Let nothing go wrong from now on."""
@@ -157,3 +161,4 @@ class Weather:
         self.fates.clear()
         self.arriving.clear()
         self.lost_publishes = 0
+        self.jobs_per_page = None

@@ -25,7 +25,7 @@ from runtender.local.compute.events import Booted
 from runtender.local.compute.quotas import Quotas
 from runtender.local.compute.stock import Stock
 from runtender.local.simulation.cloud import START, WAREHOUSE, Cloud
-from runtender.local.simulation.clusters import ClusterSetup
+from runtender.local.simulation.clusters import NAME, ClusterSetup
 from runtender.local.simulation.guests import ORDINARY, Behaviour
 from runtender.local.simulation.invocations import Fate, Fiber, Invocation, Killed
 from runtender.local.simulation.weather import Weather
@@ -47,6 +47,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "SF_PACKAGE_URI": "gs://code/worker.zip",
     "SF_BOOT_LIMIT_S": "600",
 }
+CLUSTER_ENVIRONMENT: Mapping[str, str] = {**ENVIRONMENT, "SF_GKE_CLUSTER": NAME}
 PANEL = "panel.csv"
 CONFIG: Mapping[str, Any] = {
     "run_name": "flights",
@@ -54,6 +55,12 @@ CONFIG: Mapping[str, Any] = {
     "data": {"source_table": f"gs://{WAREHOUSE}/{PANEL}"},
     "models": ["theta"],
 }
+CLUSTER_CONFIG: Mapping[str, Any] = {
+    **CONFIG,
+    "python_runtime": "gke",
+    "compute": {"workers": 4},
+}
+"""The same forecast by four pods."""
 LIMITS: Mapping[str, str] = {"run": "20m", "capacity_wait": "15m"}
 # Enough for a run to use up all its limits, one after the other, and for an orphan to be seen twice.
 _TICKS_TO_REST = 150
@@ -85,7 +92,7 @@ class World:
         cluster: ClusterSetup | None = None,
     ) -> None:
         self.chance = Random(seed)
-        self.settings = settings or Settings.from_env(ENVIRONMENT)
+        self.settings = settings or Settings.from_env(CLUSTER_ENVIRONMENT if cluster else ENVIRONMENT)
         self.weather = weather or Weather()
         self.cloud = Cloud(
             self.settings,
@@ -127,6 +134,10 @@ class World:
         self.cloud.topics.publish(
             self.settings.submit_topic, json.dumps(message).encode(), {}, self.cloud.clock.time
         )
+
+    def restart(self) -> None:
+        """Let the plane's process be another one, which remembers nothing."""
+        self._clusters.restart()
 
     # --- what can be seen
 
@@ -235,7 +246,7 @@ class World:
             handler(PushedEvent(push_body(begun, self.settings.project)))
         except (RuntenderError, Killed) as error:
             if isinstance(error, Killed):
-                self._clusters.restart()
+                self.restart()
             self.cloud.note(f"  failed: {type(error).__name__}: {error}")
             self.cloud.topics.nack(begun.ack_id, self.now)
         else:
