@@ -15,6 +15,7 @@ from runtender.ids import marker_prefix
 from runtender.model import Job, Marker, MarkerStatus, Resource, Summary, Writer
 from runtender.observed import PodsSeen
 from runtender.ports import ApiAnswer, Podded, StoredObject
+from runtender.redaction import redacted
 from runtender.wire.markers import MAX_MARKER_BYTES
 from runtender.wire.shares import join_shares
 from runtender.wire.summaries import MAX_SUMMARY_BYTES, parse_summary
@@ -113,7 +114,7 @@ class Crowd:
                 return
             answer = api.send(runtime.pod_log(job, row, name, self._plane.settings))
             if answer.ok:
-                yield name, answer.text
+                yield name, redacted(answer.text)
 
     def _pages(self, job: Job, row: Resource) -> Iterator[ApiAnswer]:
         """Yield the pages of the row's pods. Where the last one tells of more, there was no time for them."""

@@ -12,6 +12,7 @@ from datetime import datetime
 from runtender.capacity.kubernetes import QUOTA_WORDS
 from runtender.model import Resource
 from runtender.observed import PodSeen, PodsSeen, Trouble, TroubleKind
+from runtender.redaction import redacted
 from runtender.runtimes.gke_answers import Body, items, moment, part, text
 from runtender.runtimes.gke_body import CONTAINER
 
@@ -106,7 +107,10 @@ def _told(
         if kind is None or kind is but or only not in {None, kind}:
             continue
         yield Trouble(
-            kind=kind, reason=text(one, "reason"), message=text(one, "message")[:_MOST_WORDS], since=since
+            kind=kind,
+            reason=text(one, "reason"),
+            message=redacted(text(one, "message")[:_MOST_WORDS]),
+            since=since,
         )
 
 
@@ -122,7 +126,7 @@ def _unmade(row: Resource, pods: Sequence[Body], about: Mapping[str, Sequence[Bo
             continue
         words = text(event, "message")
         kind = TroubleKind.QUOTA if QUOTA_WORDS in words else TroubleKind.CONFIG
-        yield Trouble(kind=kind, reason=_FAILED_CREATE, message=words[:_MOST_WORDS], since=first)
+        yield Trouble(kind=kind, reason=_FAILED_CREATE, message=redacted(words[:_MOST_WORDS]), since=first)
 
 
 def _by_subject(warnings: Sequence[Body]) -> Mapping[str, list[Body]]:

@@ -258,6 +258,12 @@ def test_the_words_of_a_trouble_are_cut(seen):
     assert len(trouble.message) == 500
 
 
+def test_the_words_of_a_trouble_tell_no_secret(seen):
+    trouble = seen(waiting("ErrImagePull", "401 for Bearer abc.def-0123456789")).trouble
+    assert trouble is not None
+    assert trouble.message == "401 for [redacted]"
+
+
 def test_no_pods_are_no_trouble(seen):
     view = seen()
     assert (view.pods, view.scheduled_at, view.started_at, view.trouble) == ((), None, None, None)

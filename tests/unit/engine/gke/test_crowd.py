@@ -135,6 +135,13 @@ class TestLogs:
         assert "words of 0" not in kept
         assert all(f"words of {index}" in kept for index in (1, 2, 3))
 
+    def test_secrets_that_a_pod_said_are_not_kept(self, looked_at):
+        world, job, row, crowd = looked_at
+        self.say(world, 1, b"sent with Bearer abc.def-0123456789\n")
+        world.end_worker(1, 3)
+        crowd.keep_logs(job, row)
+        assert "sent with [redacted]" in self.kept(world, row)
+
     def test_of_many_some_are_kept_and_the_others_counted(self, big):
         job = job_from_document(big.job)
         row = job.resources[-1]
