@@ -13,25 +13,27 @@ from runtender.worker.layout import cells_object, summary_object
 _SUMMARY = {"n_cells": 315, "n_ok": 315, "n_error": 0, "complete": True}
 
 
-def write_started(objects: Objects, job: Job) -> str:
+def write_started(objects: Objects, job: Job, index: int = 0) -> str:
     """Write the started marker; return its object's name."""
-    return _mark(objects, job, "started", {"status": "RUNNING"})
+    return _mark(objects, job, index, "started", {"status": "RUNNING"})
 
 
-def write_cells(objects: Objects, job: Job, sequence: int) -> None:
+def write_cells(objects: Objects, job: Job, sequence: int, index: int = 0) -> None:
     """Write one file of cells."""
-    objects.put(*_result(job, cells_object(0, sequence)), b"PAR1")
+    objects.put(*_result(job, cells_object(index, sequence)), b"PAR1")
 
 
-def write_end(objects: Objects, job: Job) -> str:
+def write_end(objects: Objects, job: Job, index: int = 0) -> str:
     """Write the summary and the terminal marker; return the marker's object's name."""
-    summary = {"nonce": job.resources[-1].nonce, **_SUMMARY}
-    objects.put(*_result(job, summary_object(0)), json.dumps(summary).encode())
-    return _mark(objects, job, "terminal", {"status": "SUCCEEDED", "exit_code": 0, "writer": "guest"})
+    summary = {"nonce": job.resources[-1].nonce, "rank": index, **_SUMMARY}
+    objects.put(*_result(job, summary_object(index)), json.dumps(summary).encode())
+    return _mark(objects, job, index, "terminal", {"status": "SUCCEEDED", "exit_code": 0, "writer": "guest"})
 
 
-def _mark(objects: Objects, job: Job, stage: Literal["started", "terminal"], body: dict[str, Any]) -> str:
-    name = marker_object(job.job_key, job.resources[-1].nonce, 0, stage)
+def _mark(
+    objects: Objects, job: Job, index: int, stage: Literal["started", "terminal"], body: dict[str, Any]
+) -> str:
+    name = marker_object(job.job_key, job.resources[-1].nonce, index, stage)
     objects.create("code", name, json.dumps(body).encode())
     return name
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from tests.bench.world import Guest, World
+from tests.bench.machine_guest import MachineGuest
+from tests.bench.world import World
 
 from runtender.model import Outcome, Phase
 
@@ -26,7 +27,7 @@ def measure() -> tuple[Counter[str], Counter[str], int]:
     """Run from submit to rest; return the run's calls, those of its idle ticks, and how many of these there were."""
     world = World()
     job_key = world.submit()
-    guest = Guest(world, job_key, RUN_LENGTH)
+    guest = MachineGuest(world, job_key, RUN_LENGTH)
     of_run, of_idle_ticks, idle_ticks = Counter[str](), Counter[str](), 0
     for _ in range(_MOST_TICKS):
         world.live_through_minute(guest)

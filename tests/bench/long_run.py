@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from tests.bench.world import Guest, World
+from tests.bench.machine_guest import MachineGuest
+from tests.bench.world import World
 
 from runtender.model import Phase
 
@@ -30,7 +31,7 @@ def measure() -> tuple[list[Counter[str]], Counter[str]]:
     """Watch an hour in the middle of a run; return the bills of the ticks that looked at it, and of all ticks together."""
     world = World()
     job_key = world.submit()
-    guest = Guest(world, job_key, _RUN_LENGTH)
+    guest = MachineGuest(world, job_key, _RUN_LENGTH)
     for _ in range(_TICKS_UNTIL_IT_RUNS):
         world.live_through_minute(guest)
         world.tick()

@@ -1,7 +1,8 @@
 """Entry points that do only a part of the plane's work, for comparison, under the names that the functions' host serves.
 
-`on_submit` takes a submit message in and goes no further. `on_marker` knows nothing of the plane: it commits the documents of
-an accepted submit, already made, once per message. That is what no intake can do without.
+`on_submit` takes a submit message in and goes no further. The others know nothing of the plane. `on_marker` commits the
+documents of an accepted submit, already made, once per message: that is what no intake can do without. `on_tick` takes the
+event of a marker and reads the job that it names, and no more.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from tests.bench.world import documents_of_a_submit
 from runtender import wiring
 from runtender.engine import Plane
 from runtender.engine.intake import Intake
+from runtender.ids import parse_marker_object
 from runtender.ports import Create, Store
+from runtender.wire.documents import job_path
 from runtender.wire.envelope import read_delivery
 from runtender.wire.events import read_message
 
@@ -52,4 +55,10 @@ def on_marker(request: Request) -> tuple[str, int]:
     return "", 204
 
 
-on_tick = on_marker
+@functions_framework.http
+def on_tick(request: Request) -> tuple[str, int]:
+    """Read the job that a marker's event names."""
+    where = parse_marker_object(json.loads(request.get_data())["message"]["attributes"]["objectId"])
+    assert where is not None
+    assert _store().get(job_path(where.job_key)) is not None
+    return "", 204

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from tests.bench.world import CONFIG, PANEL, SETTINGS
 
@@ -43,8 +44,12 @@ Message = tuple[bytes, Mapping[str, str]]
 
 def submit_messages(name: str, count: int) -> list[Message]:
     """Return the messages of so many submits, each of a run of its own."""
-    configs = ({**CONFIG, "run_name": f"{name}-{number}"} for number in range(count))
-    return [(json.dumps({"config": config}).encode(), {}) for config in configs]
+    return [submit_message({**CONFIG, "run_name": f"{name}-{number}"}) for number in range(count)]
+
+
+def submit_message(config: Mapping[str, Any]) -> Message:
+    """Return the message that submits a config."""
+    return json.dumps({"config": config}).encode(), {}
 
 
 def marker_message(marker: str) -> Message:
@@ -96,6 +101,12 @@ class Stack(AbstractContextManager["Stack"]):
             if time.monotonic() > end:
                 raise SystemExit(f"{topic}: not all messages were acknowledged within {_LONGEST_S} s")
             time.sleep(_POLL_S)
+
+    def seconds(self, topic: str, messages: Iterable[Message]) -> float:
+        """Return how long it takes to deliver messages."""
+        began = time.perf_counter()
+        self.deliver(topic, messages)
+        return time.perf_counter() - began
 
     def jobs(self) -> list[Job]:
         """Return all jobs."""

@@ -32,7 +32,7 @@ def test_a_happy_run_costs_no_more_than_its_aims(happy_run):
 
 def test_an_idle_tick_reads_what_is_due_and_lists_the_fleet(happy_run):
     (tick,) = [one for one in happy_run if one["figure"] == "calls per idle tick"]
-    assert (tick["value"], tick["detail"]) == (2, "store.read 1, instances.aggregatedList 1")
+    assert (tick["value"], tick["detail"]) == (2, "instances.aggregatedList 1, store.read 1")
 
 
 def test_a_further_look_costs_three_calls_two_reads_and_one_write_at_most():
@@ -41,6 +41,27 @@ def test_a_further_look_costs_three_calls_two_reads_and_one_write_at_most():
     assert looks.keys() == {f"{what} per further look" for what in OF_A_LOOK}
     assert all(looks[f"{what} per further look"] <= most for what, most in OF_A_LOOK.items())
     assert figures["calls per hour of a polling client"]["value"] == 720
+
+
+def test_a_job_of_many_workers_costs_no_more_than_its_aims_however_long_it_runs():
+    figures = json.loads(_run("indexed_job"))
+    over = [one for one in figures if one["aim"] is not None and one["value"] > one["aim"]]
+    assert over == []
+    calls = [one for one in figures if one["figure"].startswith("GKE and Kubernetes calls per job")]
+    assert [one["aim"] for one in calls] == [8, 8]
+
+
+def test_a_storm_of_index_events_costs_a_read_each_and_few_steps():
+    each, steps, conflicts = json.loads(_run("index_storm", "--workers", "200"))
+    assert each["value"] == 1
+    assert 0 < steps["value"] <= steps["aim"]
+    assert conflicts["value"] <= conflicts["aim"]
+
+
+def test_index_events_are_taken_in_by_the_plane_and_by_the_bare_handler():
+    (rate,) = json.loads(_run("index_rate", "--rounds", "1", "--messages", "40"))
+    assert rate["value"] > 0
+    assert rate.keys() == FIELDS
 
 
 def test_each_handler_has_a_floor_of_its_own_calls():

@@ -14,7 +14,6 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from tests.bench.guest import write_end, write_started
@@ -22,7 +21,6 @@ from tests.bench.served import services
 from tests.bench.stack import (
     PARTIAL_FUNCTIONS,
     WHOLE_FUNCTIONS,
-    Message,
     Stack,
     marker_message,
     submit_messages,
@@ -56,27 +54,21 @@ def measure(rounds: int, messages: int) -> Rates:
 
 def _one_round(partial: Stack, whole: Stack, name: str, messages: int) -> dict[str, float]:
     submits = submit_messages(name, messages)
-    bare = _seconds(partial, partial.settings.marker_topic, submits)
-    accepted = _seconds(partial, partial.settings.submit_topic, submits)
-    submitted = _seconds(whole, whole.settings.submit_topic, submits)
+    bare = partial.seconds(partial.settings.marker_topic, submits)
+    accepted = partial.seconds(partial.settings.submit_topic, submits)
+    submitted = whole.seconds(whole.settings.submit_topic, submits)
     # The worker's part is done in between, off the clock.
     jobs = [job for job in whole.jobs() if job.outcome is None]
     marked = 0.0
     for write in (write_started, write_end):
         markers = [marker_message(write(whole.objects, job)) for job in jobs]
-        marked += _seconds(whole, whole.settings.marker_topic, markers)
+        marked += whole.seconds(whole.settings.marker_topic, markers)
     return {
         "bare": messages / bare,
         "accepted": messages / accepted,
         "submitted": messages / submitted,
         "settled": messages / (submitted + marked),
     }
-
-
-def _seconds(stack: Stack, topic: str, messages: list[Message]) -> float:
-    began = perf_counter()
-    stack.deliver(topic, messages)
-    return perf_counter() - began
 
 
 def _check(partial: Stack, whole: Stack, messages: int) -> None:

@@ -7,27 +7,29 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import requests
-from tests.bench.guest import write_cells, write_end, write_started
+from tests.bench.cluster import API_HOST, GKE_URL, NAME, Cluster
 
 from runtender.engine import Engine, Plane, Watchdog
 from runtender.engine.intake import Intake, Receipt
 from runtender.gcp.compute import RestApi
+from runtender.gcp.kubernetes import GkeApi
 from runtender.gcp.serviceusage import GoogleQuota
 from runtender.gcp.storage import StorageObjects
+from runtender.ids import parse_marker_object
 from runtender.local.compute.core import ComputeCore
-from runtender.local.compute.events import Booted, Event, Stopping
 from runtender.local.http import CoreAdapter
 from runtender.local.objects.core import ObjectsCore
 from runtender.local.store import MemoryStore
-from runtender.model import Job
-from runtender.ports import Document
+from runtender.model import Job, Outcome, Phase
+from runtender.ports import Document, Runtime
 from runtender.runtimes.gce_vm import GceVm
+from runtender.runtimes.gke_job import GkeJob
 from runtender.settings import Settings
 from runtender.wire.documents import job_from_document, job_path
 
@@ -39,6 +41,7 @@ SETTINGS = {
     "SF_SUBNETWORK_URI": "projects/p/regions/us-central1/subnetworks/s",
     "SF_CONTAINER_IMAGE": "us-docker.pkg.dev/p/r/worker:1",
     "SF_PACKAGE_URI": "gs://code/worker.zip",
+    "SF_GKE_CLUSTER": NAME,
 }
 BUCKETS = ("code", "wh")
 PANEL = ("wh", "panel.csv", b"ts_id,ds,y\n")
@@ -51,10 +54,6 @@ CONFIG = {
 
 TICK = timedelta(minutes=1)
 _SECOND = timedelta(seconds=1)
-_BOOT_TO_CONTAINER = timedelta(seconds=25)
-_POWER_OFF = timedelta(seconds=2)
-_CELLS_EVERY = timedelta(minutes=5)
-_FIRST_BOOT = 1
 _READS = ("get", "due", "find")
 
 
@@ -120,72 +119,114 @@ class Tally:
     def api(self, _name: str, request: Any, _answer: Any) -> None:
         self._calls[request.method_id] += 1
 
+    def cluster(self, method: str) -> None:
+        """Count a call where it arrives: a client's own look-ups count too."""
+        self._calls[method] += 1
+
     def take(self) -> Counter[str]:
         """Return what was counted since the last time."""
         taken, self._calls = self._calls, Counter()
         return taken
 
+    @contextmanager
+    def apart(self) -> Iterator[Counter[str]]:
+        """Count on a bill of its own what is called meanwhile."""
+        before, self._calls = self._calls, Counter()
+        try:
+            yield self._calls
+        finally:
+            self._calls = before
+
+
+class Guests(Protocol):
+    """Who works on the machines, or in the pods, that the plane has made."""
+
+    def live(self) -> None:
+        """Hear what has happened since the last time, and do what is due."""
+
 
 class World:
-    """The plane, and the services around it."""
+    """The plane, and the services around it; with `nodes` there is a standing cluster of so many."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, nodes: int = 0) -> None:
         self.clock = ToldClock()
         self.tally = Tally()
         self.compute = ComputeCore(project="p")
+        self.cluster = Cluster(nodes, self.clock.now(), self.tally.cluster) if nodes else None
         objects = ObjectsCore()
         for bucket in BUCKETS:
             objects.make_bucket(bucket, self.clock.now())
         session = requests.Session()
-        session.mount("http://storage", CoreAdapter(objects.handle, self.clock.now))
-        session.mount("http://compute", CoreAdapter(self.compute.handle, self.clock.now))
+        for host, handle in (("storage", objects.handle), ("compute", self.compute.handle)):
+            session.mount(f"http://{host}", CoreAdapter(handle, self.clock.now))
         self.documents = MemoryStore()
         self.objects = StorageObjects(session, "http://storage", clock=self.clock)
         self.api = RestApi(session, "http://compute/compute/v1", clock=self.clock)
         api = Counted(self.api, self.tally.api)
+        runtimes: dict[str, Runtime] = {"gce": GceVm()}
+        apis: dict[str, Any] = {"gce": api}
+        if self.cluster is not None:
+            runtimes["gke"] = GkeJob()
+            apis["gke"] = self._gke(session, self.cluster)
         counted: dict[str, Any] = {
             "store": Counted(self.documents, self.tally.store),
             "objects": Counted(self.objects, self.tally.objects),
             "topics": Counted(_Unheard(), self.tally.topics),
-            "apis": {"gce": api},
             "quota": GoogleQuota("p", api, api, clock=self.clock),
         }
         settings = Settings.from_env(SETTINGS)
-        self.plane = Plane(settings=settings, clock=self.clock, runtimes={"gce": GceVm()}, **counted)
+        self.plane = Plane(settings=settings, clock=self.clock, runtimes=runtimes, apis=apis, **counted)
         self.engine = Engine(self.plane)
         self._watchdog = Watchdog(self.plane, self.engine)
         self.objects.put(*PANEL)
 
-    def receive(self) -> Receipt:
+    def receive(self, config: Mapping[str, Any] = CONFIG) -> Receipt:
         """Take the submit message in, and do nothing more about it."""
         return Intake(self.plane).receive(
-            json.dumps({"config": CONFIG}).encode(), message_id="m-1", published_at=self.clock.now()
+            json.dumps({"config": config}).encode(), message_id="m-1", published_at=self.clock.now()
         )
 
-    def submit(self) -> str:
+    def submit(self, config: Mapping[str, Any] = CONFIG) -> str:
         """Deliver the submit message; return the key of its job."""
-        receipt = self.receive()
+        receipt = self.receive(config)
         wait = self.plane.settings.timing.provision_wait
         self.engine.step_all(receipt.job_keys, thorough=True, wait=wait)
         return receipt.job_keys[0]
+
+    def notify(self, marker: str) -> None:
+        """Deliver the event of a marker."""
+        where = parse_marker_object(marker)
+        assert where is not None
+        self.engine.notice(where)
 
     def tick(self) -> int:
         """Deliver a tick; return how many jobs it looked at."""
         return self._watchdog.tick()
 
-    def live_through_minute(self, guest: Guest) -> None:
+    def live_through_minute(self, guests: Guests) -> None:
         """Let a minute pass, and happen what has to."""
         for _ in range(TICK // _SECOND):
             self.clock.moment += _SECOND
-            for event in self.compute.advance(self.clock.now()):
-                guest.hear(event)
-            guest.act()
+            guests.live()
 
     def job(self, job_key: str) -> Job:
         """Return the job as saved last; nobody is charged for this look."""
         snapshot = self.documents.get(job_path(job_key))
         assert snapshot is not None
         return job_from_document(snapshot.data)
+
+    def _gke(self, session: requests.Session, cluster: Cluster) -> GkeApi:
+        for url, handle in (
+            (GKE_URL, cluster.gke.handle),
+            (f"https://{API_HOST}", cluster.kubernetes.handle),
+        ):
+            session.mount(url, CoreAdapter(handle, self.clock.now))
+        return GkeApi(GKE_URL, clock=self.clock, sessions=lambda _https: session)
+
+
+def has_come_to_its_happy_end(job: Job) -> bool:
+    """True when a job has succeeded and left nothing behind."""
+    return (job.phase, job.outcome) == (Phase.DONE, Outcome.SUCCEEDED)
 
 
 def documents_of_a_submit() -> Mapping[str, Document]:
@@ -201,53 +242,3 @@ class _Unheard:
 
     def publish(self, *_message: Any) -> str:
         return "1"
-
-
-class Guest:
-    """A machine that goes by the book: started marker, cells, summary, terminal marker, its own end."""
-
-    def __init__(self, world: World, job_key: str, length: timedelta) -> None:
-        self._world = world
-        self._job_key = job_key
-        self._length = length
-        self._agenda: list[tuple[datetime, Callable[[], None]]] = []
-
-    def hear(self, event: Event) -> None:
-        """Take in what happened to the machine."""
-        now = self._world.clock.now()
-        match event:
-            case Booted():
-                self._plan(now + _BOOT_TO_CONTAINER)
-            case Stopping():
-                self._agenda.append((now + _POWER_OFF, partial(self._power_off, event.instance_id)))
-
-    def act(self) -> None:
-        """Do what is due."""
-        due = [entry for entry in self._agenda if entry[0] <= self._world.clock.now()]
-        for entry in due:
-            self._agenda.remove(entry)
-            entry[1]()
-
-    def _plan(self, started: datetime) -> None:
-        self._agenda.append((started, self._start))
-        for sequence in range(self._length // _CELLS_EVERY + 1):
-            at = started + min((sequence + 1) * _CELLS_EVERY, self._length)
-            self._agenda.append((at, partial(self._write_cells, sequence)))
-        self._agenda.append((started + self._length, self._end))
-
-    def _power_off(self, instance_id: str) -> None:
-        self._world.compute.guest_off(instance_id, _FIRST_BOOT, self._world.clock.now())
-
-    def _start(self) -> None:
-        write_started(self._world.objects, self._world.job(self._job_key))
-        self._world.engine.step(self._job_key)
-
-    def _write_cells(self, sequence: int) -> None:
-        write_cells(self._world.objects, self._world.job(self._job_key), sequence)
-
-    def _end(self) -> None:
-        job = self._world.job(self._job_key)
-        row = job.resources[-1]
-        write_end(self._world.objects, job)
-        self._world.engine.step(self._job_key)
-        self._world.api.send(GceVm().delete(job, row, self._world.plane.settings))
