@@ -7,7 +7,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from runtender.local.kubernetes.documents import Document, name_of, namespace_of, uid_of
+from runtender.local.kubernetes.documents import Document, name_of, namespace_of
 from runtender.local.kubernetes.events import PodStarted
 from runtender.local.kubernetes.pods import node_of
 from runtender.local.simulation.clusters import POOL, ClusterSetup, StandingCluster
@@ -16,6 +16,7 @@ from runtender.local.simulation.pods import ORDINARY_POD, PodBehaviour
 from runtender.local.simulation.storms import ClusterStorm, Storm
 from runtender.local.simulation.weather import BROKEN_OFF, CREATE_JOB
 from runtender.local.simulation.world import CLUSTER_CONFIG, CLUSTER_ENVIRONMENT, CONFIG, World
+from runtender.model import Phase
 from runtender.settings import Settings
 
 _TASK: Mapping[str, Any] = {
@@ -142,9 +143,14 @@ class ClusterStory:
             core.add_node(POOL, self.world.now)
 
     def _delete_job(self) -> None:
-        job = self._some([one for one in self._cluster.jobs() if uid_of(one)])
-        if job is not None:
-            self._cluster.people.delete_job(job, self.chance.choice(_PROPAGATIONS))
+        found = self._some(self._cluster.jobs())
+        if found is None:
+            return
+        propagation = self.chance.choice(_PROPAGATIONS)
+        job = next(one for one in self.world.jobs if one.plan.name == name_of(found))
+        # Pods that are set free when their job is done are nobody's any more: their own deadline ends them.
+        if propagation != "Orphan" or job.phase is not Phase.DONE:
+            self._cluster.people.delete_job(found, propagation)
 
     def _place_job(self) -> None:
         if self.world.jobs:
