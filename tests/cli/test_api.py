@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,11 @@ def config(flights):
 
 class TestSubmit:
     def test_a_config_becomes_a_run(self, plane, config, store):
-        asked = {"labels": {"team": "demand"}, "priority": 3, "run_limit": timedelta(minutes=90)}
+        asked: dict[str, Any] = {
+            "labels": {"team": "demand"},
+            "priority": 3,
+            "run_limit": timedelta(minutes=90),
+        }
         receipt = api.submit(config, **asked, plane=plane)
 
         assert (receipt.duplicate, receipt.notes) == (False, ())

@@ -266,9 +266,8 @@ class ManyWorkers(Builders):
                     seen = replace(seen, cells=there.get("cells"))
                 elif look.kind.value in there:
                     name = _REGISTERS[look.kind]
-                    seen = replace(
-                        seen, **{name: {**getattr(seen, name), look.nonce: there[look.kind.value]}}
-                    )
+                    register: Any = {**getattr(seen, name), look.nonce: there[look.kind.value]}
+                    seen = replace(seen, **{name: register})
         decision = decide(job, seen, ctx)
         written = decision.tombstones
         if written:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -52,6 +51,7 @@ def test_counts_are_summed():
 )
 def test_it_is_complete_only_with_every_ranks_word(shares, workers, missing):
     whole = join_shares(shares, workers)
+    assert whole is not None
     assert not whole.complete
     assert whole.detail["ranks_missing"] == missing
 
@@ -111,6 +111,7 @@ def test_sums_stay_within_what_a_document_holds():
         for rank in range(2000)
     }
     whole = join_shares(huge, 2000)
+    assert whole is not None
     assert (whole.n_cells, whole.n_ok) == (LARGEST, LARGEST)
     assert (whole.detail["n_rows"], whole.detail["rows"]) == (LARGEST, -LARGEST)
 
@@ -118,19 +119,13 @@ def test_sums_stay_within_what_a_document_holds():
 def test_together_workers_say_no_more_than_one_may_alone():
     """Each names other fields; a document that holds them all would be refused by the store, again and again."""
     body = {"n_cells": 1, "n_ok": 1, "n_error": 0, "complete": True, "nonce": "n"}
-    shares = {
+    read = {
         rank: parse_summary(
             json.dumps({**body, **{f"series-{rank}-{n}": "x" * 50 for n in range(600)}}).encode(), "n"
         )
         for rank in range(40)
     }
-    whole = join_shares(shares, 40)
+    whole = join_shares({rank: one for rank, one in read.items() if one is not None}, 40)
+    assert whole is not None
     assert whole.n_cells == 40
     assert len(json.dumps(whole.detail)) < MAX_SUMMARY_BYTES + 1000
-
-
-def test_a_thousand_workers_with_fields_of_their_own_are_joined_in_no_time():
-    shares = {rank: share(**{f"series-{rank}-{n}": n for n in range(50)}) for rank in range(1000)}
-    before = time.process_time()
-    assert join_shares(shares, 1000).complete
-    assert time.process_time() - before < 5.0

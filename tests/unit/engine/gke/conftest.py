@@ -15,7 +15,7 @@ import requests
 from runtender.engine import Engine, Watchdog
 from runtender.errors import Retryable
 from runtender.gcp.kubernetes import GkeApi
-from runtender.ids import marker_object, parse_marker_object
+from runtender.ids import Stage, marker_object, parse_marker_object
 from runtender.local.container.clusters import GkeCluster
 from runtender.local.container.core import ContainerCore
 from runtender.local.http import DROPPED, CoreAdapter, Fault, HttpRequest, HttpResponse
@@ -241,7 +241,7 @@ class ClusterWorld:
 
     # --- workers
 
-    def mark(self, index: int | None, stage: str, *, nonce: str = "", **body: Any) -> str:
+    def mark(self, index: int | None, stage: Stage, *, nonce: str = "", **body: Any) -> str:
         """Write a marker, and let the plane hear of it."""
         name = marker_object(self.key, nonce or self.row["nonce"], index, stage)
         self.objects.create("code", name, json.dumps({"writer": "bootstrap", **body}).encode())

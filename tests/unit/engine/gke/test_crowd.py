@@ -67,6 +67,7 @@ class TestSummary:
             big.summarise(index, ok=index)
         job = job_from_document(big.job)
         whole = Crowd(big.plane).summary(job, job.resources[-1])
+        assert whole is not None
         assert (whole.n_ok, whole.complete) == (sum(range(FAILURES)), True)
 
     @pytest.mark.parametrize("count", [4, FAILURES])
@@ -93,7 +94,8 @@ class TestPods:
         job = job_from_document(world.job)
         before = world.calls()
         seen = Crowd(world.plane).pods(job, job.resources[-1])
-        assert sorted(pod.index for pod in seen.pods) == list(range(120))
+        assert seen is not None
+        assert sorted(pod.index for pod in seen.pods if pod.index is not None) == list(range(120))
         assert seen.started_at is not None
         assert (world.calls() - before)["kubernetes.pods.list"] == 2, "1 + W/100"
 

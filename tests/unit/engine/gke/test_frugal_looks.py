@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from runtender.ports import Snapshot
+
 
 def test_a_job_that_was_just_created_is_not_looked_at(gke):
     gke.submit()
@@ -18,7 +20,7 @@ def test_why_its_pods_do_not_come_is_looked_at_in_time(a_cluster_world):
 
 
 def test_a_cancel_that_came_while_it_was_being_created_is_heeded_at_once(gke):
-    found = []
+    found: list[Snapshot] = []
 
     def cancel_once(name, _args):
         if name == "commit" and not found:
