@@ -1,7 +1,7 @@
 """Clusters: how one that stands is found and reached, and the body that creates one for a job.
 
-One that stands is found by name and location. Without a location, or where it is not at the one that was named, the whole
-project is listed, and only read: a name that several clusters have is nobody's to choose from.
+One that stands is found by name and location. Where only its name is known and it is not at home, the whole project is listed,
+and only read: a name that several clusters have is nobody's to choose from.
 
 A cluster has no fence of its own, but its nodes have: none lives longer than the job may take.
 """
