@@ -2,8 +2,9 @@
 
 Run by `run.py`; prints its figures as JSON. One process serves all three entry points, and run after run goes through it:
 submit, started, terminal, and a tick for what is left to remove. Its resident memory is read on the way. Runs at rest are
-taken out of the store, as the database's TTL policy does: the embedded store reads a whole collection into the process that
-asks, which Firestore does not. Events count from when the first runs have come to rest: until then, code is met first.
+taken out of the store, as the database's TTL policy does: the embedded store holds pages of its file, and sometimes a whole
+collection, in the process that asks, which Firestore does not. All threads share one pool of memory: how large pools of their
+own become is chance. Events count from when the first runs have come to rest: until then, code is met first.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ _EVENTS_PER_RUN = 4
 _EVENTS_AT_ONCE = _RUNS_AT_ONCE * _EVENTS_PER_RUN
 # So that a machine that is to go is looked for after seconds, not a minute.
 _TIME_SCALE = "20"
+# To glibc; elsewhere it says nothing.
+_ONE_POOL = {"MALLOC_ARENA_MAX": "1"}
 _MOST_JOBS = 1000
-_MOST_WARM_UPS = 100
+_WARM_UPS, _MOST_WARM_UPS = 10, 100
 
 
 def measure(early: int, late: int) -> tuple[float, float, int]:
@@ -41,7 +44,7 @@ def measure(early: int, late: int) -> tuple[float, float, int]:
     with (
         services() as url,
         tempfile.TemporaryDirectory() as name,
-        Stack(WHOLE_FUNCTIONS, Path(name, "plane"), url, SF_TIME_SCALE=_TIME_SCALE) as stack,
+        Stack(WHOLE_FUNCTIONS, Path(name, "plane"), url, SF_TIME_SCALE=_TIME_SCALE, **_ONE_POOL) as stack,
     ):
         _warm_up(stack)
         for events in range(_EVENTS_AT_ONCE, late + 1, _EVENTS_AT_ONCE):
@@ -54,9 +57,11 @@ def measure(early: int, late: int) -> tuple[float, float, int]:
 
 
 def _warm_up(stack: Stack) -> None:
+    at_rest = 0
     for turn in range(_MOST_WARM_UPS):
         _live(stack, f"w{turn}")
-        if _take_out(stack):
+        at_rest += _take_out(stack)
+        if at_rest and turn >= _WARM_UPS:
             return
     raise SystemExit("no run has come to rest")
 
@@ -75,12 +80,19 @@ def _write_all(stack: Stack, jobs: list[Job], write: Callable[[Objects, Job], st
 
 
 def _take_out(stack: Stack) -> int:
-    """Remove the runs at rest; return how many there were."""
+    """Remove the runs at rest, with all that there is of them; return how many there were."""
     found = [(job_from_document(one.data), one) for one in stack.store.find("jobs", limit=_MOST_JOBS)]
-    at_rest = [(job, one) for job, one in found if job.phase is Phase.DONE]
-    for job, one in at_rest:
-        if job.outcome is not Outcome.SUCCEEDED:
+    at_rest = {job.run_id: one for job, one in found if job.phase is Phase.DONE}
+    for job, _ in found:
+        if job.run_id in at_rest and job.outcome is not Outcome.SUCCEEDED:
             raise SystemExit(f"a run has not come to its happy end: {job}")
+    others = [
+        one
+        for collection in ("runs", "requests")
+        for one in stack.store.find(collection, limit=_MOST_JOBS)
+        if one.data["run_id"] in at_rest
+    ]
+    for one in [*at_rest.values(), *others]:
         stack.store.commit([Remove(path=one.path, stamp=one.stamp)])
     return len(at_rest)
 
