@@ -14,6 +14,7 @@ from runtender.local.simulation.clusters import POOL, ClusterSetup, StandingClus
 from runtender.local.simulation.draws import a_pod_behaviour, an_environment, some_spans
 from runtender.local.simulation.pods import ORDINARY_POD, PodBehaviour
 from runtender.local.simulation.storms import ClusterStorm, Storm
+from runtender.local.simulation.users import Users
 from runtender.local.simulation.weather import BROKEN_OFF, CREATE_JOB
 from runtender.local.simulation.world import CLUSTER_CONFIG, CLUSTER_ENVIRONMENT, CONFIG, World
 from runtender.model import Phase
@@ -43,6 +44,7 @@ class ClusterStory:
         self.workers = self._drawn_workers()
         weather = Storm(Random(f"weather {seed}"), ClusterStorm(Random(f"cluster weather {seed}")))
         self.world = World(seed=seed, settings=self._settings(seed), weather=weather, cluster=self._setup())
+        self._users = Users(self.world, self.chance, self._message)
 
     def tell(self) -> None:
         """Submit, let the storm rage for a while, then let it end."""
@@ -91,8 +93,9 @@ class ClusterStory:
     # --- acts
 
     def _act(self) -> None:
+        users = self._users
         acts: list[Callable[[], object]] = [
-            *([self._resubmit, self._cancel, self._retry] if "users" in self.quirks else []),
+            *([users.resubmit, users.cancel, users.retry] if "users" in self.quirks else []),
             *([self._strike_pod, self._strike_node] if "blows" in self.quirks else []),
             *([self._delete_job, self._place_job] if "people" in self.quirks else []),
             *([self._make_room, self._lose_image, self._limit_pods] if "room" in self.quirks else []),
@@ -105,20 +108,6 @@ class ClusterStory:
     @property
     def _cluster(self) -> StandingCluster:
         return self.world.cloud.cluster
-
-    def _resubmit(self) -> None:
-        again = self.chance.choice(({}, {"force": True}, {"every": "10m"}))
-        self.world.submit(**self._message(), **again)
-
-    def _cancel(self) -> None:
-        self.world.cancel(self._some_run())
-
-    def _retry(self) -> None:
-        self.world.publish({"action": "retry", "run_id": self._some_run()})
-
-    def _some_run(self) -> str:
-        runs = sorted(self.world.cloud.onlooker.runs)
-        return self.chance.choice(runs) if runs else "nobody-0123456789ab"
 
     def _strike_pod(self) -> None:
         pod = self._some(self._cluster.running_pods())

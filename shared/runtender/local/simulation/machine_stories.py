@@ -16,6 +16,7 @@ from runtender.local.simulation.cloud import START
 from runtender.local.simulation.draws import a_behaviour, an_environment, some_spans
 from runtender.local.simulation.guests import Behaviour
 from runtender.local.simulation.storms import Storm
+from runtender.local.simulation.users import Users
 from runtender.local.simulation.weather import BROKEN_OFF, INSERT
 from runtender.local.simulation.world import CONFIG, ENVIRONMENT, World
 from runtender.settings import Settings
@@ -41,6 +42,7 @@ class MachineStory:
             stock=self._stock(),
             quotas=self._quotas(),
         )
+        self._users = Users(self.world, self.chance, self._message)
 
     def tell(self) -> None:
         """Submit, let the storm rage for a while, then let it end."""
@@ -58,28 +60,15 @@ class MachineStory:
         return {"config": _TWO_FAMILIES if kind < 0.45 else CONFIG}
 
     def _act(self) -> None:
+        users = self._users
         acts: list[Callable[[], object]] = [
-            *([self._resubmit, self._cancel, self._retry] if "users" in self.quirks else []),
+            *([users.resubmit, users.cancel, users.retry] if "users" in self.quirks else []),
             *([self._strike, self._strike] if "blows" in self.quirks else []),
             *([self._silence, self._place_stranger] if "zones" in self.quirks else []),
             *([self._outage, self._late_create] if "outages" in self.quirks else []),
             lambda: None,
         ]
         self.chance.choice(acts)()
-
-    def _resubmit(self) -> None:
-        again = self.chance.choice(({}, {"force": True}, {"every": "10m"}))
-        self.world.submit(**self._message(), **again)
-
-    def _cancel(self) -> None:
-        self.world.cancel(self._some_run())
-
-    def _retry(self) -> None:
-        self.world.publish({"action": "retry", "run_id": self._some_run()})
-
-    def _some_run(self) -> str:
-        runs = sorted(self.world.cloud.onlooker.runs)
-        return self.chance.choice(runs) if runs else "nobody-0123456789ab"
 
     def _outage(self) -> None:
         """Let nothing be delivered for a while."""

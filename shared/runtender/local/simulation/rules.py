@@ -93,11 +93,12 @@ class Onlooker:
         self.jobs[job.job_key] = job
         self.nonces.update({row.nonce: job.job_key for row in job.resources})
         self.checks += 1
-        records.check_wake(job)
         if before is None:
             records.check_begun(job)
+            records.check_wake(job)
             return
         records.check_change(before, job)
+        records.check_wake(job)
         if before.outcome is None and job.outcome is not None:
             self.check_truth(job)
         for row in job.resources:
