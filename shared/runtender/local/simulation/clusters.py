@@ -24,6 +24,7 @@ from runtender.local.simulation.pods import ORDINARY_POD, Pod, PodBehaviour
 from runtender.local.simulation.records import require
 from runtender.local.simulation.statuses import NOT_THERE
 from runtender.local.simulation.truth import Verdict
+from runtender.local.simulation.weather import CREATE_JOB, DELETE_JOB, DELETE_JOBS, DELETE_PODS
 
 NAME, LOCATION = "standing", "us-central1-a"
 GKE = "http://container/v1"
@@ -222,12 +223,12 @@ class StandingCluster:
         return self._outside.fault(method, request, by_worker=False)
 
     def _kubernetes_fault(self, method: str, request: HttpRequest) -> Fault | None:
-        if method == "kubernetes.jobs.create":
+        if method == CREATE_JOB:
             self._outside.onlooker.creating(request.json()["metadata"].get("labels", {}))
-        elif method == "kubernetes.jobs.delete":
+        elif method == DELETE_JOB:
             self._watch_delete(request)
-        elif method in {"kubernetes.jobs.deletecollection", "kubernetes.pods.deletecollection"}:
-            self._watch_collection(method.split(".")[1], request)
+        elif method in {DELETE_JOBS, DELETE_PODS}:
+            self._watch_collection("jobs" if method == DELETE_JOBS else "pods", request)
         return self._outside.fault(method, request, by_worker=False)
 
     def _watch_delete(self, request: HttpRequest) -> None:
