@@ -61,7 +61,7 @@ class Admissions:
         writes: list[Write] = [self._guard(guard, token)]
         for job in chosen:
             let_in = replace(admit(job, now), version=job.version + 1, token=token)
-            writes += job_update(let_in, snapshots[job.job_key], now)
+            writes += job_update(let_in, snapshots[job.job_key], now, was=job)
         store.commit(writes)
         return tuple(job.job_key for job in chosen)
 

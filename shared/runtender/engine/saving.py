@@ -107,7 +107,7 @@ class Saver:
             return
 
     def _commit(self, before: Loaded, after: Job) -> Loaded:
-        writes = job_update(after, before.snapshot, self._plane.clock.now())
+        writes = job_update(after, before.snapshot, self._plane.clock.now(), was=before.job)
         spilled = len(writes) > 1
         standing = self._moved_header(after) if _header_view(before.job) != _header_view(after) else None
         if standing is not None:

@@ -25,19 +25,18 @@ _STORED_AS_THEY_ARE = frozenset({str, int, float, bool, types.NoneType, datetime
 
 def encode(value: Any) -> Any:
     """Turn a model value into document values (JSON types and datetimes)."""
-    if type(value) in _STORED_AS_THEY_ARE:
-        return value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {key: encode(getattr(value, name)) for name, key, _ in _fields(type(value))}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, Mapping):
-        return {str(key): encode(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [encode(item) for item in value]
-    return value
+    kind: Any = type(value)
+    return value if kind in _STORED_AS_THEY_ARE else _encoder(kind)(value)
+
+
+def encode_changes(value: Any, before: Any) -> dict[str, Any]:
+    """Encode those fields of a dataclass that are not the very same objects as in `before`, another of its kind."""
+    kind: Any = type(value)
+    return {
+        key: encode(getattr(value, name))
+        for name, key, _ in _fields(kind)
+        if getattr(value, name) is not getattr(before, name)
+    }
 
 
 def decode(kind: type[T], data: Mapping[str, Any]) -> T:
@@ -45,6 +44,15 @@ def decode(kind: type[T], data: Mapping[str, Any]) -> T:
     noun: Any = kind
     arguments = {name: build(data[key]) for name, key, build in _fields(noun) if key in data}
     return kind(**arguments)
+
+
+@cache
+def _encoder(kind: Any) -> Callable[[Any], Any]:
+    is_noun = dataclasses.is_dataclass(kind)
+    if is_noun:
+        keys = [(name, key) for name, key, _ in _fields(kind)]
+        return lambda value: {key: encode(getattr(value, name)) for name, key in keys}
+    return next((store for stored, store in _ENCODERS if issubclass(kind, stored)), lambda value: value)
 
 
 @cache
@@ -112,3 +120,11 @@ _BUILDERS: Mapping[Any, Callable[[Any], Any]] = {
     timedelta: lambda value: timedelta(seconds=value),
     float: float,
 }
+
+# A kind is stored as the first of these that it is a kind of.
+_ENCODERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
+    (Enum, lambda value: value.value),
+    (timedelta, timedelta.total_seconds),
+    (Mapping, lambda value: {str(key): encode(item) for key, item in value.items()}),
+    ((tuple, list), lambda value: [encode(item) for item in value]),
+)

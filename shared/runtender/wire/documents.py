@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from runtender.errors import Retryable, RuntenderError
 from runtender.model import Job, Run
 from runtender.ports import Create, Snapshot, Update, Write
-from runtender.wire.codec import decode, encode
+from runtender.wire.codec import decode, encode, encode_changes
 
 T = TypeVar("T")
 
@@ -70,12 +70,21 @@ def run_from_document(data: Mapping[str, Any]) -> Run:
     return _decoded(Run, data, f"run {data.get('run_id')!r}")
 
 
-def job_update(job: Job, before: Snapshot, now: datetime) -> list[Write]:
-    """Return the writes that move a job's document from `before` to `job`: only what changed, spilling what is old."""
+def job_update(job: Job, before: Snapshot, now: datetime, *, was: Job | None = None) -> list[Write]:
+    """Return the writes that move a job's document from `before` to `job`: only what changed, spilling what is old.
+
+    `was` is the job that was read from `before`, where the caller has it: most of the job is still the very same.
+    """
     kept, spilled = _spill(job, now)
-    document = job_to_document(kept)
-    fields = {key: value for key, value in document.items() if before.data.get(key, _MISSING) != value}
-    remove = tuple(key for key in _ORDERING if key in before.data and key not in document)
+    current = was is not None and before.data.get("schema") == SCHEMA
+    document = {"schema": SCHEMA, **(encode_changes(kept, was) if current else encode(kept))}
+    gone = {key for key in _ORDERING if key in document and document[key] is None}
+    fields = {
+        key: value
+        for key, value in document.items()
+        if key not in gone and before.data.get(key, _MISSING) != value
+    }
+    remove = tuple(key for key in _ORDERING if key in gone and key in before.data)
     return [*spilled, Update(path=before.path, fields=fields, stamp=before.stamp, remove=remove)]
 
 

@@ -109,6 +109,30 @@ def test_only_what_changed_is_written():
     assert write.fields == {"phase": "RUNNING"}
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"phase": Phase.RUNNING}, id="a word"),
+        pytest.param({"wake_at": None, "cancel_requested": True}, id="a moment that goes"),
+        pytest.param({"walk": Walk(attempts=3)}, id="a part"),
+        pytest.param({}, id="nothing"),
+    ],
+)
+def test_knowing_what_the_document_was_read_as_changes_no_write(change):
+    before = snapshot(a_job())
+    was = job_from_document(before.data)
+    job = replace(was, **change)
+    assert job_update(job, before, AT, was=was) == job_update(job, before, AT)
+
+
+def test_a_document_of_an_older_schema_is_written_anew_as_a_whole():
+    before = replace(snapshot(a_job()), data={**job_to_document(a_job()), "schema": 0, "key": "as it was"})
+    was = replace(job_from_document(before.data), key="as it is")
+    (write,) = job_update(was, before, AT, was=was)
+    assert isinstance(write, Update)
+    assert write.fields == {"schema": 1, "key": "as it is"}
+
+
 def test_what_an_older_plane_left_out_takes_its_default():
     document = job_to_document(a_job())
     del document["cleanup"], document["walk"], document["cells"]
