@@ -115,6 +115,7 @@ def plan_subject(
         asked.request,
         ground.settings,
         _places(config, ground, only_served=only_served),
+        run_id=asked.run_id,
         attempts=attempts,
         knowledge=replace(ground.knowledge, profiles=profiles),
     )

@@ -48,17 +48,19 @@ def plan_run(
     settings: Settings,
     places: Places,
     *,
+    run_id: str | None = None,
     attempts: Mapping[str, int] | None = None,
     knowledge: Knowledge | None = None,
 ) -> dict[str, JobPlan]:
     """Return the plan of each family's job, in the config's order; attempts that are not given are the first.
 
+    `run_id` is the config's, where the caller has it.
     Raises `Rejected` with every reason why the run cannot be served as it was asked for.
     """
     reader = FieldReader()
     models = select_models(reader, config, request)
     check_served(reader, config, request, models)
-    run_id = run_id_of(config)
+    run_id = run_id or run_id_of(config)
     shared = Shared(
         reader=reader,
         config=config,
