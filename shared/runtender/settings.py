@@ -41,6 +41,7 @@ SLOWEST, FASTEST = 0.01, 10_000.0
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _FOLDER = re.compile(r"gs://[a-z0-9][a-z0-9._-]*(/.*)?")
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
+_CLUSTER = re.compile(r"([a-z0-9-]{4,40}/)?[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 _MOST_SHOWN = 60
 
 # Kubernetes' own bound on the completions of a Job that has a policy per index.
@@ -133,7 +134,7 @@ class Settings:
             compute_sa=reader.text("SF_COMPUTE_SA"),
             subnetwork_uri=reader.text("SF_SUBNETWORK_URI"),
             kms_key=reader.key("SF_KMS_KEY"),
-            gke_cluster=reader.text("SF_GKE_CLUSTER"),
+            gke_cluster=reader.cluster("SF_GKE_CLUSTER"),
             gke_compute_class=reader.label("SF_GKE_COMPUTE_CLASS", ""),
             gke_service_account=reader.text("SF_GKE_SERVICE_ACCOUNT"),
             gke_index_retries=reader.whole("SF_GKE_INDEX_RETRIES", 0, least=0, most=_MOST_RETRIES),
@@ -244,6 +245,12 @@ class _Reader:
         value = self.text(name)
         if value and not _FOLDER.fullmatch(value):
             self._refuse(name, value, "a Cloud Storage URI", "write gs://bucket/folder")
+        return value
+
+    def cluster(self, name: str) -> str:
+        value = self.text(name)
+        if value and not _CLUSTER.fullmatch(value):
+            self._refuse(name, value, "a cluster's name", "write the bare name, or location/name")
         return value
 
     def label(self, name: str, default: str) -> str:

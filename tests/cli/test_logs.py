@@ -56,6 +56,14 @@ def test_every_worker_has_a_log(runtender, job, upload, parsed, form):
     assert [(log["index"], log["text"]) for log in document["logs"]] == [(0, "zero\n"), (1, "one\n")]
 
 
+def test_what_the_plane_kept_of_pods_is_a_log_too(runtender, job, upload):
+    uri = upload(1, "pods.log", b"--- pod w-3 ---\nexit 3\n")
+    result = runtender("logs", job.run_id)
+
+    assert (result.exit_code, result.stdout) == (0, "--- pod w-3 ---\nexit 3\n")
+    assert result.stderr == f"==> {uri} <==\n"
+
+
 def test_an_older_try_serves_while_the_newest_has_no_log(runtender, job, upload):
     upload(0, "0.1.log", b"first placement\n")
 
@@ -68,12 +76,12 @@ def test_a_log_cannot_steer_the_terminal(runtender, job, upload):
     assert runtender("logs", job.run_id).stdout == "a\tb\n 10%\n 20%\ncafé \ufffd\n"
 
 
-def test_no_log_yet_is_an_error_with_an_empty_document(runtender, job, parsed):
+def test_no_log_is_an_error_with_an_empty_document(runtender, job, parsed):
     result = runtender("logs", job.run_id, "--format", "json")
 
     assert result.exit_code == 1
     assert parsed(result, "json", "logs")["logs"] == []
-    assert "has no logs yet" in result.stderr
+    assert "has no logs: it has ended" in result.stderr
 
 
 def test_a_family_that_the_run_lacks_is_a_usage_error(runtender, job):

@@ -66,7 +66,7 @@ class TestWorkers:
         world.run(10 * MINUTE)
         world.settle()
         assert ending(world) == (Outcome.PARTIAL, Reason.FAILED_INDEXES)
-        assert world.job.detail.startswith("indexes 2 of 4 failed")
+        assert world.job.detail.startswith("index 2 failed (4 workers)")
 
     def test_one_that_fails_once_is_made_good_where_repeats_are_allowed(self, a_world):
         settings = Settings.from_env({**CLUSTER_ENVIRONMENT, "SF_GKE_INDEX_RETRIES": "1"})

@@ -28,13 +28,16 @@ _MAX_LOG_BYTES = 6 * 1024 * 1024
 # A day's run leaves 1,440 objects for each worker.
 _MAX_OBJECTS = 20_000
 _OBJECT = re.compile(r".*/(?P<index>\d+)\.(?P<number>\d+)\.log")
+# What the plane kept of pods that are gone, in one object of a try.
+_OF_PODS = "pods.log"
+_ALL_PODS = -1
 _BETWEEN_LOOKS = timedelta(seconds=10)
 _LEAST_PAUSE_S = 0.2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Upload:
-    """The newest log object of one worker of a job's try."""
+    """The newest log object of one worker of a job's try; `index` -1: what the plane kept of pods that are gone."""
 
     job_key: str
     nonce: str
@@ -65,7 +68,7 @@ def logs(
     """Print what the workers of RUN printed, from the log objects they uploaded.
 
     Of each family's newest attempt, that is the newest try that has any; it stays when the machine is gone. A worker
-    uploads about once a minute.
+    uploads about once a minute. Of pods that the plane removed it has kept the ends of their logs.
     """
     if follow:
         if chosen is not Format.TABLE:
@@ -79,7 +82,13 @@ def logs(
     ]
     emit(chosen, {"run_id": run_id, "logs": [_document(*log) for log in found]}, lambda: _view(found))
     if not found:
-        raise Failure(f"run {run_id} has no logs yet; a worker uploads its first after about a minute")
+        raise Failure(_why_none(run_id, jobs))
+
+
+def _why_none(run_id: str, jobs: Iterable[Job]) -> str:
+    if all(job.outcome is not None for job in jobs):
+        return f"run {run_id} has no logs: it has ended, and no worker of it uploaded one"
+    return f"run {run_id} has no logs yet; a worker uploads its first after about a minute"
 
 
 def _follow(world: World, run_id: str, family: str | None, tail: int | None) -> None:
@@ -143,7 +152,9 @@ def _newest_by_index(stored: Iterable[StoredObject]) -> dict[int, StoredObject]:
     newest: dict[int, tuple[int, StoredObject]] = {}
     for each in stored:
         match = _OBJECT.fullmatch(each.name)
-        if match is not None:
+        if each.name.rpartition("/")[2] == _OF_PODS:
+            newest[_ALL_PODS] = (0, each)
+        elif match is not None:
             index, number = int(match["index"]), int(match["number"])
             if index not in newest or number > newest[index][0]:
                 newest[index] = (number, each)

@@ -144,7 +144,8 @@ def _which_failed(workers: WorkerSet) -> str:
         _cut(indexes, _MOST_WORDS) for indexes in (workers.failed_indexes, workers.completed_indexes)
     )
     if failed:
-        return f"indexes {failed} of {workers.completions} failed"
+        one = failed.isdigit()
+        return f"{'index' if one else 'indexes'} {failed} failed ({workers.completions} workers)"
     said = workers.detail[:_MOST_WORDS]
     return f"{said}; only indexes {done} of {workers.completions} completed" if done else said
 

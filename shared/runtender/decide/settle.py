@@ -139,6 +139,8 @@ def phase_times(
     total = _seconds(job.accepted_at, end)
     if started is None:
         return PhaseTimes(provision_s=total, execute_s=None, total_wall_s=total)
+    # Kubernetes tells moments in whole seconds: one may lie before what it followed.
+    started = max(started, job.accepted_at)
     execute = execute_s if execute_s is not None else _seconds(started, end)
     return PhaseTimes(
         provision_s=_seconds(job.accepted_at, started), execute_s=round(execute, 1), total_wall_s=total

@@ -20,7 +20,16 @@ from runtender.decide.decision import (
     moved,
 )
 from runtender.decide.wake import next_wake
-from runtender.model import Cleanup, CleanupState, Job, Outcome, Phase, Resource, ResourceState
+from runtender.model import (
+    Cleanup,
+    CleanupState,
+    Job,
+    Outcome,
+    Phase,
+    Resource,
+    ResourceState,
+    SubmitKind,
+)
 from runtender.observed import Absent, DeleteAnswer, LiveState, Present, Seen, Sight
 
 # From the third refusal on somebody should look; until then it is ordinary noise.
@@ -74,8 +83,10 @@ def _remove(job: Job, row: Resource, sight: Present, ctx: Context) -> Decision:
         return Decision(job=job, effects=(SendDelete(row.nonce),))
     # A Job's delete names a UID: that of what is there, which an older or a late copy of the create may have made.
     job = job.with_row(replace(row, uid=sight.uid, target_id=sight.uid))
-    # With a Job go its pods, and with them what they said: it is wanted wherever something went wrong.
-    keep = row.delete_sent_at is None and job.outcome is not Outcome.SUCCEEDED
+    # With a Job go its pods, and with them what they said: it is wanted wherever something went wrong, and of a task, whose
+    # workers store nothing themselves.
+    told = job.outcome is Outcome.SUCCEEDED and job.plan.kind is SubmitKind.FORECAST
+    keep = row.delete_sent_at is None and not told
     logs: tuple[Effect, ...] = (KeepLogs(row.nonce),) if keep else ()
     return Decision(job=job, effects=(*logs, SendDelete(row.nonce)))
 

@@ -95,7 +95,7 @@ def _anywhere(plane: Plane, named: ClusterName) -> ClusterFacts | None:
     chosen = cluster.choose_cluster(named.name, listed)
     if isinstance(chosen, cluster.Ambiguity):
         problem = f"stands in {', '.join(chosen.places)}"
-        raise _fault(named, problem, "say which with overrides.<family>.cluster_location")
+        raise _fault(named, problem, f"say which: {chosen.places[0]}/{named.name}")
     return chosen
 
 

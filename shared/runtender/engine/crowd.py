@@ -12,7 +12,7 @@ from runtender.engine.inputs import split_uri
 from runtender.engine.plane import Plane
 from runtender.errors import RuntenderError
 from runtender.ids import marker_prefix
-from runtender.model import Job, Marker, MarkerStatus, Resource, Summary, Writer
+from runtender.model import Job, Marker, MarkerStatus, Resource, SubmitKind, Summary, Writer
 from runtender.observed import PodsSeen
 from runtender.ports import ApiAnswer, Podded, StoredObject
 from runtender.redaction import redacted
@@ -78,7 +78,7 @@ class Crowd:
         return runtime.podded(row, pages, events)
 
     def keep_logs(self, job: Job, row: Resource) -> None:
-        """Store the ends of the logs of pods that did not succeed, beside the logs that workers store themselves.
+        """Store the ends of the logs of pods, beside those that workers store themselves: of a task all, else of the failed.
 
         A node that is gone answers for its pods only when a call's time is up, and the Job waits to be removed: what does
         not come in the time of one such call is not waited for.
@@ -86,7 +86,7 @@ class Crowd:
         from runtender.runtimes.cluster import log_blocks  # noqa: PLC0415 - cold start
 
         end = self._plane.clock.now() + self._plane.settings.timing.http_timeout
-        names = self._unsuccessful(job, row)
+        names = self._heard(job, row)
         words = log_blocks(list(self._logs(job, row, names[:_MOST_LOGS], end)))
         if not words:
             return
@@ -100,10 +100,12 @@ class Crowd:
         except RuntenderError as error:
             _LOG.warning("pod logs not kept", extra={"job_key": job.job_key, "error": str(error)})
 
-    def _unsuccessful(self, job: Job, row: Resource) -> list[str]:
+    def _heard(self, job: Job, row: Resource) -> list[str]:
         pages = list(self._pages(job, row))
         seen = self._podded(job).podded(row, pages, ApiAnswer(status=0)) if pages[-1].ok else None
-        return [pod.name for pod in seen.pods if pod.phase != "Succeeded"] if seen else []
+        everybody = job.plan.kind is SubmitKind.TASK
+        pods = seen.pods if seen else ()
+        return [pod.name for pod in pods if everybody or pod.phase != "Succeeded"]
 
     def _logs(
         self, job: Job, row: Resource, names: Iterable[str], end: datetime

@@ -7,7 +7,7 @@ does; looking for capacity costs nothing. Spot machines cost less than the same 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -55,6 +55,9 @@ def estimate(plan: JobPlan, prices: Prices, catalogue: Catalogue, *, time_scale:
 
     The plan's spans are scaled like the settings (`time_scale`); costs are told for real time.
     """
+    if plan.kubernetes is not None and plan.kubernetes.node_machine_type:
+        # A pod has a node to itself, as large as that is.
+        plan = replace(plan, machine_type=plan.kubernetes.node_machine_type)
     regions = sorted({placement.region for placement in plan.placements})
     found = [_hourly(plan, prices.get(region), region, catalogue) for region in regions]
     unknown = tuple(dict.fromkeys(name for one in found for name in one.unknown))

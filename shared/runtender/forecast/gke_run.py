@@ -21,7 +21,7 @@ from runtender.forecast.gke import disk_types, node_machine, node_pools
 from runtender.forecast.plan import Shared
 from runtender.forecast.ray import RayPlan, plan_ray
 from runtender.forecast.terms import Hardware, for_attempt
-from runtender.forecast.validation import shown
+from runtender.forecast.validation import cluster_location, cluster_name, shown
 from runtender.model import JobPlan, KubernetesPlan, NodePool, Placement, RayShape, SubmitRequest
 from runtender.observed import ClusterFacts
 from runtender.settings import Settings
@@ -36,6 +36,12 @@ class ClusterName(NamedTuple):
 
     name: str
     location: str | None
+
+    @classmethod
+    def parse(cls, text: str, location: str | None = None) -> ClusterName:
+        """Read `name` or `location/name`; a location that is given besides goes before that."""
+        place, _, name = text.rpartition("/")
+        return cls(name, location or place or None)
 
 
 Clusters = Mapping[ClusterName, ClusterFacts]
@@ -102,6 +108,10 @@ def cluster_wanted(
     compute = resolve_family_compute(config.compute, config.python_runtime, family, catalogue)
     override = request.overrides.get(family, {})
     mode = override.get("gke_mode") or compute.gke_mode
+    for name, kind in (("cluster_name", cluster_name()), ("cluster_location", cluster_location())):
+        if override.get(name) is not None and not kind.accepts(override[name]):
+            # The planner says what is wrong with it; nothing is asked about it before.
+            return None
     return _named(config, settings, compute, override, mode)
 
 
@@ -111,7 +121,7 @@ def _named(
     named = override.get("cluster_name") or compute.gke_cluster_name or settings.gke_cluster
     if mode == "ray":
         named = named or config.compute.ray_cluster_name
-    return ClusterName(str(named), override.get("cluster_location")) if named else None
+    return ClusterName.parse(str(named), override.get("cluster_location")) if named else None
 
 
 def _is_served(shared: Shared, asked: _Asked, named: ClusterName | None) -> bool:
@@ -246,8 +256,10 @@ def on_cluster(
 def placed(job: JobPlan) -> JobPlan:
     """Return the plan with the one place that a standing cluster leaves: its own. Nothing there is a question of quota."""
     kubernetes = job.kubernetes
-    if kubernetes is None or kubernetes.ephemeral or kubernetes.cluster_location is None:
+    if kubernetes is None or kubernetes.ephemeral:
         return job
+    if kubernetes.cluster_location is None:
+        return replace(job, walk=replace(job.walk, preflight=False))
     location = kubernetes.cluster_location
     zone = location if location.count("-") >= 2 else None
     region = location.rpartition("-")[0] if zone else location

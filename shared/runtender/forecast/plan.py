@@ -22,7 +22,18 @@ from runtender.forecast.terms import (
     spans_for,
     vm_plan,
 )
-from runtender.forecast.validation import FieldReader, Kind, choice, flag, shown, text, whole
+from runtender.forecast.validation import (
+    MOST_WORKERS,
+    FieldReader,
+    Kind,
+    choice,
+    cluster_location,
+    cluster_name,
+    flag,
+    shown,
+    text,
+    whole,
+)
 from runtender.model import JobPlan, Placement, SubmitRequest, WalkPolicy
 from runtender.settings import Settings
 
@@ -31,11 +42,11 @@ _OVERRIDE: Mapping[str, Kind] = {
     "gpu_type": text(63),
     "machine_type": text(63),
     "accelerator_count": whole(),
-    "workers": whole(),
+    "workers": whole(most=MOST_WORKERS),
     "spot": flag(),
     "gke_mode": text(),
-    "cluster_name": text(),
-    "cluster_location": text(),
+    "cluster_name": cluster_name(),
+    "cluster_location": cluster_location(),
     "keep_cluster": flag(),
 }
 _GPU_ONLY = ("gpu_type", "accelerator_count")

@@ -22,6 +22,7 @@ from runtender.forecast.terms import (
     vm_plan,
 )
 from runtender.forecast.validation import (
+    MOST_WORKERS,
     FieldReader,
     Kind,
     block,
@@ -46,7 +47,7 @@ TASK_FIELDS: Mapping[str, Kind] = {
     "command": list_of(word()),
     "args": list_of(word()),
     "env": block(),
-    "workers": whole(),
+    "workers": whole(most=MOST_WORKERS),
     "hardware": choice("cpu", "gpu"),
     "gpu_type": optional(text(63)),
     "accelerator_count": whole(),
@@ -140,7 +141,7 @@ def task_cluster(task: TaskConfig, settings: Settings) -> ClusterName | None:
         return None
     from runtender.forecast.gke_run import ClusterName  # noqa: PLC0415 - cold start
 
-    return ClusterName(settings.gke_cluster, None)
+    return ClusterName.parse(settings.gke_cluster)
 
 
 def _on_pods(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,13 @@ _LONGEST_PATH = 200
 _MOST_FAULTS = 50
 # Deeper than any config, and far from where Python's own recursion ends.
 _DEEPEST = 32
+
+
+LOCATION = r"[a-z]{2,20}-[a-z]{2,20}[0-9]{1,2}(-[a-z])?"
+CLUSTER = rf"({LOCATION}/)?[a-z]([a-z0-9-]{{0,38}}[a-z0-9])?"
+NAMESPACE = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+MOST_WORKERS = 100_000
+"""Kubernetes' own bound on the pods of a Job that counts its indexes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +158,38 @@ def flag() -> Kind:
     return Kind("true or false", lambda v: isinstance(v, bool), schema={"type": "boolean"})
 
 
-def whole(least: int = 1) -> Kind:
-    """Take an integer from `least` on."""
+def name_like(pattern: str, expects: str) -> Kind:
+    """Take a string that is all of a regular expression: a name that becomes part of a URL or a path."""
     return Kind(
-        f"a whole number of at least {least}",
-        lambda v: _is_whole(v) and v >= least,
-        schema={"type": "integer", "minimum": least},
+        expects,
+        lambda v: isinstance(v, str) and re.fullmatch(pattern, v) is not None,
+        schema={"type": "string", "pattern": f"^(?:{pattern})$"},
+    )
+
+
+def cluster_name() -> Kind:
+    """Take a GKE cluster's name, or `location/name` where it stands more than once."""
+    return name_like(CLUSTER, "a cluster's name, or location/name")
+
+
+def cluster_location() -> Kind:
+    """Take a region or zone."""
+    return name_like(LOCATION, "a region or zone")
+
+
+def namespace() -> Kind:
+    """Take the name of a Kubernetes namespace."""
+    return name_like(NAMESPACE, "a namespace's name: at most 63 of a-z, 0-9 and -")
+
+
+def whole(least: int = 1, most: int | None = None) -> Kind:
+    """Take an integer from `least` on, up to `most`."""
+    top = "" if most is None else f" and at most {most:,}"
+    bound = {} if most is None else {"maximum": most}
+    return Kind(
+        f"a whole number of at least {least}{top}",
+        lambda v: _is_whole(v) and v >= least and (most is None or v <= most),
+        schema={"type": "integer", "minimum": least, **bound},
     )
 
 

@@ -49,7 +49,7 @@ def test_indexes_that_failed_for_good_are_named_beside_the_cells_of_the_others(m
     pods = PodsSeen(pods=(many.failed_pod(3, exit_code=7),))
     step = many.step(job, 200, sight=failed, summary=summary(6), pods=pods)
     assert step.end == (Outcome.PARTIAL, Reason.FAILED_INDEXES)
-    assert step.job.detail == "indexes 3 of 4 failed; w-3: exit_code=7"
+    assert step.job.detail == "index 3 failed (4 workers); w-3: exit_code=7"
     assert (step.job.indexes.completed, step.job.indexes.failed) == ("0-2", "3")
 
 
@@ -81,7 +81,7 @@ def test_a_list_of_indexes_never_fills_the_jobs_document(many):
     failed = many.finished(row, FAILED, succeeded=50_000, failed_indexes=odd, completed_indexes=even)
     after = many.step(job, 200, sight=failed, summary=summary(6), pods=PodsSeen()).job
     assert after.detail.startswith("indexes 1,3,5,")
-    assert after.detail.endswith(",... of 4 failed")
+    assert after.detail.endswith(",... failed (4 workers)")
     assert len(after.detail) < 1100
     assert len(after.indexes.completed) + len(after.indexes.failed) < 41_000
     assert after.indexes.completed.endswith(",...")
@@ -115,7 +115,7 @@ DISRUPTED = {"exit_code": 143, "disrupted": True, "reason": "Evicted"}
             "w-0: ran longer than a pod may",
         ),
         ([{"reason": "NodeAffinity"}], (Outcome.FAILED, Reason.EXIT_CODE), "w-0: NodeAffinity"),
-        ([], (Outcome.FAILED, Reason.EXIT_CODE), "0-3 of 4 failed"),
+        ([], (Outcome.FAILED, Reason.EXIT_CODE), "indexes 0-3 failed (4 workers)"),
     ],
     ids=[
         "exit code",

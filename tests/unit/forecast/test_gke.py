@@ -10,8 +10,12 @@ import pytest
 from runtender.capacity.candidates import built_in_regions, cluster_candidates
 from runtender.capacity.demands import demands_of
 from runtender.errors import Rejected
+from runtender.forecast.config import parse_config
+from runtender.forecast.cost import estimate
 from runtender.forecast.gke import plan_json
-from runtender.forecast.gke_run import ClusterName
+from runtender.forecast.gke_run import ClusterName, cluster_wanted
+from runtender.forecast.machines import SHIPPED
+from runtender.forecast.prices import shipped_prices
 from runtender.observed import ClusterFacts
 
 L4 = {"use_gpu": True, "gpu_type": "L4"}
@@ -202,3 +206,65 @@ def test_families_of_one_run_may_be_placed_on_a_vm_and_on_kubernetes(plan):
 def test_a_job_on_a_standing_cluster_needs_no_vms_account_or_subnet(plan):
     variables = {"SF_COMPUTE_SA": "", "SF_SUBNETWORK_URI": "", "SF_GKE_CLUSTER": "c1"}
     assert plan(clusters=standing(), variables=variables)
+
+
+NOT_NAMES = [
+    "standing?x=1",
+    "x/../standing",
+    "../../local/locations/us-central1/clusters/standing",
+    "St",
+    "a" * 41,
+]
+
+
+@pytest.mark.parametrize("name", NOT_NAMES)
+def test_a_cluster_is_named_by_a_name(config_json, a_request, name):
+    with pytest.raises(Rejected) as rejected:
+        parse_config(config_json(compute={"gke_cluster_name": name}))
+    assert [fault.field for fault in rejected.value.faults] == ["compute.gke_cluster_name"]
+
+
+@pytest.mark.parametrize("field", ["cluster_name", "cluster_location"])
+@pytest.mark.parametrize("name", NOT_NAMES[:3])
+def test_nothing_is_asked_of_a_place_that_cannot_be_one(faults, a_config, a_request, a_plane, field, name):
+    override = {"overrides": {"statistical": {field: name}}}
+    variables = {"SF_GKE_CLUSTER": "c1"}
+    config = a_config(python_runtime="gke")
+    asked = cluster_wanted(config, a_request(**override), a_plane(**variables), "statistical", SHIPPED)
+    assert asked is None
+    assert faults(request=override, variables=variables) == {f"overrides.statistical.{field}"}
+
+
+@pytest.mark.parametrize("name", ["Bad_NS", "a/../b", "-a", "a" * 64])
+def test_a_namespace_is_named_as_kubernetes_names_it(config_json, name):
+    with pytest.raises(Rejected):
+        parse_config(config_json(compute={"gke_namespace": name}))
+
+
+def test_a_cluster_that_stands_twice_is_named_with_its_place(plan):
+    named = ClusterName("c1", "us-east1-b")
+    clusters = {named: standing()[ClusterName("c1", None)]}
+    planned = plan(clusters=clusters, variables={"SF_GKE_CLUSTER": "us-east1-b/c1"})["statistical"]
+    assert (planned.kubernetes.cluster_name, planned.kubernetes.server_minor) == ("c1", 33)
+
+
+def test_more_workers_than_a_job_can_count_are_refused(config_json):
+    with pytest.raises(Rejected):
+        parse_config(config_json(compute={"workers": 100_001}))
+
+
+def test_a_standing_cluster_that_was_not_looked_up_is_no_question_of_quota_either(plan):
+    assert not plan(variables={"SF_GKE_CLUSTER": "c1"})["statistical"].walk.preflight
+
+
+def test_a_pod_costs_the_node_that_it_has_to_itself(plan):
+    small = {"machine_type": "n2-standard-4"}
+    own, larger = (
+        plan(clusters=standing(machine_types=(nodes,), location="us-central1"), compute=small,
+             variables={"SF_GKE_CLUSTER": "c1"})["statistical"]
+        for nodes in ("n2-standard-4", "n2-standard-8")
+    )  # fmt: skip
+    prices = shipped_prices()
+    hourly = [estimate(one, prices, SHIPPED).hourly_usd for one in (own, larger)]
+    assert None not in hourly
+    assert hourly[1] > 1.5 * hourly[0]

@@ -23,7 +23,7 @@ from runtender.local.kubernetes.quantities import parse_quantity
 from runtender.local.kubernetes.store import Store
 
 _KEYED = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
-_REFERENCE = re.compile(r"\$(\$?)\(([A-Za-z_.][\w.-]*)\)")
+_REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _REGISTRY_NAME = re.compile(r"[a-z0-9][a-z0-9._:/@-]*(?:[:@][\w.:-]+)?")
 _SOURCES = {"configMapKeyRef": "configmap", "secretKeyRef": "secret"}
 _KINDS = {"configmap": "ConfigMap", "secret": "Secret"}
@@ -68,8 +68,8 @@ def start_of(store: Store, cluster: str, pod: Document, restart: int) -> PodStar
         hostname=hostname,
         container=container["name"],
         image=container["image"],
-        command=tuple(_expand(word, env) for word in container.get("command") or ()),
-        args=tuple(_expand(word, env) for word in container.get("args") or ()),
+        command=tuple(expand(word, env) for word in container.get("command") or ()),
+        args=tuple(expand(word, env) for word in container.get("args") or ()),
         env=env,
         working_dir=container.get("workingDir", ""),
         labels=labels_of(pod),
@@ -99,7 +99,7 @@ def environment(store: Store, pod: Document) -> dict[str, str]:
 def _value(store: Store, pod: Document, entry: Mapping[str, Any], env: Mapping[str, str]) -> str | None:
     source = entry.get("valueFrom")
     if not source:
-        return _expand(entry.get("value", ""), env)
+        return expand(entry.get("value", ""), env)
     if reference := source.get("fieldRef"):
         return _field(pod, reference["fieldPath"])
     if reference := source.get("resourceFieldRef"):
@@ -149,13 +149,11 @@ def _resource(pod: Document, path: str) -> str:
     return str(int(parse_quantity(amounts.get(name, 0)).to_integral_value(rounding="ROUND_CEILING")))
 
 
-def _expand(text: str, env: Mapping[str, str]) -> str:
-    """Fill in `$(NAME)`; `$$(NAME)` stays `$(NAME)`, and so does a name that is not there."""
+def expand(text: str, env: Mapping[str, str]) -> str:
+    """Fill in `$(NAME)`, where there is such a name, and make one `$` of each `$$`, as Kubernetes does."""
 
     def fill(found: re.Match[str]) -> str:
-        if found[1]:
-            return f"$({found[2]})"
-        return env.get(found[2], found[0])
+        return "$" if found[1] is None else env.get(found[1], found[0])
 
     return _REFERENCE.sub(fill, text)
 

@@ -101,7 +101,7 @@ class TestFailures:
             at_work.end_worker(index)
         at_work.tick(4)
         assert at_work.end == ("PARTIAL", "FailedIndexes")
-        assert at_work.job["detail"].startswith("indexes 3 of 4 failed; ")
+        assert at_work.job["detail"].startswith("index 3 failed (4 workers); ")
         assert (at_work.job["summary"]["n_ok"], at_work.job["summary"]["complete"]) == (6, False)
         kept = at_work.objects.read(
             "code", f"runs/logs/{at_work.key}/{at_work.row['nonce']}/pods.log", limit=10**6
