@@ -62,7 +62,7 @@ def test_every_shipped_example_is_planned_and_its_bodies_are_valid(plan, name):
         pytest.param("task.json", ["compute.instances.insert"], id="task"),
         pytest.param(
             "gke-indexed-job.json",
-            ["container.projects.locations.clusters.create", "kubernetes.Job.create"],
+            ["container.projects.locations.clusters.create", "kubernetes.jobs.create"],
             id="Indexed Job",
         ),
     ],

@@ -56,7 +56,7 @@ def without_uid_of_delete(patch):
 
     def by_name(runtime, job, row, settings):
         request = delete(runtime, job, row, settings)
-        body = {name: value for name, value in request.body.items() if name != "preconditions"}
+        body = {name: value for name, value in (request.body or {}).items() if name != "preconditions"}
         return replace(request, body=body)
 
     patch.setattr(GkeJob, "delete", by_name)

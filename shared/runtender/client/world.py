@@ -14,7 +14,7 @@ from pathlib import Path
 
 from runtender.client.configuration import Configuration, gather
 from runtender.client.errors import ClientError
-from runtender.ports import Clock, Objects, Quota, Store, Subscriptions, Topics
+from runtender.ports import Api, Clock, Objects, Quota, Store, Subscriptions, Topics
 from runtender.settings import Settings
 
 _NO_FLAGS: Mapping[str, str] = {}
@@ -24,8 +24,9 @@ _NO_FLAGS: Mapping[str, str] = {}
 class World:
     """The plane as a client sees it.
 
-    `server_time` tells the time by a server of the plane, None where that has no clock to show. `answer_wait` is how long
-    the answer to a message is waited for, `patience` how long a store that is being watched may be out of reach.
+    `clusters` is GKE with the clusters' own APIs; without it none is looked up. `server_time` tells the time by a server of
+    the plane, None where that has no clock to show. `answer_wait` is how long the answer to a message is waited for,
+    `patience` how long a store that is being watched may be out of reach.
     """
 
     settings: Settings
@@ -34,6 +35,7 @@ class World:
     topics: Topics
     subscriptions: Subscriptions
     quota: Quota
+    clusters: Api | None = None
     clock: Clock
     server_time: Callable[[], datetime | None]
     # A cold start and a few commits take seconds; a prompt that hangs for longer helps nobody.
@@ -78,6 +80,7 @@ def _wired() -> World:
         topics=wiring.topics(settings),
         subscriptions=wiring.subscriptions(settings),
         quota=wiring.quota(settings, wiring.compute(settings)),
+        clusters=wiring.gke(settings),
         clock=wiring.clock(),
         server_time=wiring.server_time,
     )

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from runtender.capacity.admission import broken_alone
 from runtender.decide import with_job
-from runtender.engine.clusters import read_clusters, remember_clusters
+from runtender.engine.clusters import GKE, read_clusters, remember_clusters
 from runtender.engine.inputs import (
     check_panels,
     fetch_config,
@@ -122,12 +122,14 @@ class Acceptor:
 
     def _ground(self, asked: Asked, knowledge: Knowledge) -> Ground:
         plane, settings = self._plane, self._plane.settings
+        # The runtime's API is made only where a run goes there.
+        wanted = asked.clusters_wanted(settings, knowledge)
         return Ground(
             settings=settings,
             regions=read_catalogue(plane.objects, settings.compute_fallback),
             knowledge=knowledge,
             stored_profiles=read_profiles(plane.store, asked),
-            clusters=read_clusters(plane, asked.clusters_wanted(settings, knowledge)),
+            clusters=read_clusters(settings, plane.apis[GKE], wanted) if wanted else {},
         )
 
     def _claim(self, request: SubmitRequest, run_id: str) -> Create | None:

@@ -22,7 +22,7 @@ from runtender.model import Deadlines, Job, JobPlan, KubernetesPlan, Resource, R
 from runtender.runtimes import gke_ray
 from runtender.runtimes.cluster import create_body
 from runtender.runtimes.gce_vm import GceVm
-from runtender.runtimes.gke_body import indexed_job
+from runtender.runtimes.gke_job import GkeJob
 from runtender.runtimes.kube import Bearing
 from runtender.settings import Settings
 
@@ -139,11 +139,11 @@ def _cluster_requests(bearing: Bearing, kubernetes: KubernetesPlan) -> Iterator[
 
 def _object_requests(bearing: Bearing, kubernetes: KubernetesPlan) -> Iterator[dict[str, Any]]:
     if kubernetes.mode == "job":
-        bodies = [indexed_job(bearing)]
-    else:
-        made = gke_ray.bodies(bearing)
-        bodies = [body for name in _KUBERNETES_ORDER if (body := made[name]) is not None]
-    for body in bodies:
+        request = GkeJob().create(bearing.job, bearing.row, bearing.settings)
+        yield _request(request.method_id, request.path, request.body or {}, query=dict(request.query))
+        return
+    made = gke_ray.bodies(bearing)
+    for body in (body for name in _KUBERNETES_ORDER if (body := made[name]) is not None):
         path = _COLLECTIONS[body["kind"]].format(namespace=kubernetes.namespace)
         yield _request(f"kubernetes.{body['kind']}.create", path, body)
 

@@ -265,6 +265,5 @@ def test_a_pod_costs_the_node_that_it_has_to_itself(plan):
         for nodes in ("n2-standard-4", "n2-standard-8")
     )  # fmt: skip
     prices = shipped_prices()
-    hourly = [estimate(one, prices, SHIPPED).hourly_usd for one in (own, larger)]
-    assert None not in hourly
-    assert hourly[1] > 1.5 * hourly[0]
+    hourly = [estimate(one, prices, SHIPPED).hourly_usd or 0.0 for one in (own, larger)]
+    assert hourly[1] > 1.5 * hourly[0] > 0

@@ -22,7 +22,7 @@ def put(world, name="mine", location=HOME, **changes):
 
 def look(world, name="mine", location=None):
     named = ClusterName(name, location)
-    return read_clusters(world.plane, [named])[named]
+    return read_clusters(world.plane.settings, world.plane.apis["gke"], [named])[named]
 
 
 def refusal(world, name="mine", location=None):
