@@ -19,6 +19,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from tests.bench.figures import figure
 from tests.bench.life import EVENTS, Life
 from tests.bench.served import ToldSession, services
 from tests.bench.tape import Part, Replay, check, record
@@ -86,7 +87,7 @@ def _figure(part: Part, took: float, floor: float) -> dict[str, Any]:
         f"{took * 1000:.1f} ms against {floor * 1000:.1f} ms: commits {commits}, reads {reads}, calls {calls}"
     )
     name = f"handler of {part.name} against its calls alone"
-    return {"figure": name, "value": round(took / floor, 2), "unit": "x", "aim": _AIM, "detail": detail}
+    return figure(name, round(took / floor, 2), unit="x", aim=_AIM, detail=detail)
 
 
 if __name__ == "__main__":

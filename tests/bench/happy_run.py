@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from tests.bench.figures import calls_of, figure, listed
 from tests.bench.machine_guest import MachineGuest
 from tests.bench.world import World
 
@@ -47,29 +47,19 @@ def figures() -> list[dict[str, Any]]:
     """Return the bill of one run."""
     run, idle, ticks = measure()
     polls, quota = run.pop(_POLL), sum(run.pop(method, 0) for method in _QUOTA)
-    compute, storage, publishes = (_of(service, run) for service in ("compute", "storage", "pubsub"))
+    compute, storage, publishes = (
+        calls_of(f"{service}.", run) for service in ("compute", "storage", "pubsub")
+    )
     return [
-        _figure("store commits per run", run["store.commit"], aim=10),
-        _figure("document reads per run", run["store.read"], aim=12),
-        _figure("Compute Engine calls per run", sum(compute.values()), aim=6, detail=_listed(compute)),
-        _figure("polls of its operation", polls, detail="zoneOperations.get, while the insert is awaited"),
-        _figure("looks at quota before it begins", quota, detail="kept for 10 s: a burst asks once"),
-        _figure("Cloud Storage calls per run", sum(storage.values()), detail=_listed(storage)),
-        _figure("messages published per run", sum(publishes.values())),
-        _figure("calls per idle tick", sum(idle.values()) // ticks, detail=_listed(idle, ticks)),
+        figure("store commits per run", run["store.commit"], aim=10),
+        figure("document reads per run", run["store.read"], aim=12),
+        figure("Compute Engine calls per run", sum(compute.values()), aim=6, detail=listed(compute)),
+        figure("polls of its operation", polls, detail="zoneOperations.get, while the insert is awaited"),
+        figure("looks at quota before it begins", quota, detail="kept for 10 s: a burst asks once"),
+        figure("Cloud Storage calls per run", sum(storage.values()), detail=listed(storage)),
+        figure("messages published per run", sum(publishes.values())),
+        figure("calls per idle tick", sum(idle.values()) // ticks, detail=listed(idle, ticks)),
     ]
-
-
-def _figure(name: str, value: int, *, aim: int | None = None, detail: str = "") -> dict[str, Any]:
-    return {"figure": name, "value": value, "unit": "", "aim": aim, "detail": detail}
-
-
-def _of(service: str, calls: Mapping[str, int]) -> dict[str, int]:
-    return {call: times for call, times in sorted(calls.items()) if call.startswith(f"{service}.")}
-
-
-def _listed(calls: Mapping[str, int], per: int = 1) -> str:
-    return ", ".join(f"{call.removeprefix('compute.')} {times // per}" for call, times in calls.items())
 
 
 if __name__ == "__main__":

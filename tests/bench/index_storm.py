@@ -15,6 +15,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from tests.bench.figures import figure, listed
 from tests.bench.indexed_job import cluster_calls, config_of
 from tests.bench.overlap import CONFLICTS, Handler, Overlap
 from tests.bench.pod_guests import PodGuests
@@ -69,34 +70,32 @@ def figures(workers: int) -> list[dict[str, Any]]:
     others = [handler for handler in ends if not cluster_calls(handler.calls)]
     single = sum(sum(handler.calls.values()) == 1 for handler in others)
     lost = sum(handler.calls[CONFLICTS] for handler in ends)
-    calls = _all_calls(others)
     return [
-        _figure(
+        figure(
             "calls per index event that takes no step",
-            round(sum(calls.values()) / len(others), 1),
-            1,
-            f"{single:,} of {len(others):,} cost one read, the others found their turn taken",
+            round(sum(_all_calls(others).values()) / len(others), 1),
+            aim=1,
+            detail=f"{single:,} of {len(others):,} cost one read, the others found their turn taken",
         ),
-        _figure(f"steps of {workers:,} index events in a minute", len(steps), _MOST_STEPS, _listed(steps)),
-        _figure(
-            f"conflicts among {workers:,} index events", lost, workers // 100, "each handler overlaps others"
+        figure(
+            f"steps of {workers:,} index events in a minute",
+            len(steps),
+            aim=_MOST_STEPS,
+            detail=f"together: {listed(_all_calls(steps))}",
+        ),
+        figure(
+            f"conflicts among {workers:,} index events",
+            lost,
+            aim=workers // 100,
+            detail="each handler overlaps others",
         ),
     ]
 
 
-def _figure(name: str, value: float, aim: int, detail: str) -> dict[str, Any]:
-    return {"figure": name, "value": value, "unit": "", "aim": aim, "detail": detail}
-
-
-def _all_calls(handlers: Sequence[Handler]) -> Counter[str]:
+def _all_calls(handlers: Sequence[Handler]) -> dict[str, int]:
     calls = sum((handler.calls for handler in handlers), Counter[str]())
     del calls[CONFLICTS]
-    return calls
-
-
-def _listed(steps: Sequence[Handler]) -> str:
-    calls = sorted(_all_calls(steps).items())
-    return "together: " + ", ".join(f"{call.removeprefix('kubernetes.')} {times}" for call, times in calls)
+    return dict(sorted(calls.items()))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from tests.bench.figures import calls_of, figure, listed
 from tests.bench.pod_guests import PodGuests
 from tests.bench.world import CONFIG, World, has_come_to_its_happy_end
 
@@ -25,7 +26,6 @@ _MOST_TICKS = 240
 _MOST_CALLS = 8
 _MOST_CALLS_PER_LOOK = 3
 _PODS_PER_PAGE = 100
-_CLUSTER = ("container.", "kubernetes.")
 # All jobs share these: a list a minute of every machine of the plane and of every Job on the cluster, and a question each five
 # minutes where the cluster is.
 _SHARED = ("compute.instances.aggregatedList", "kubernetes.jobs.list")
@@ -81,28 +81,35 @@ def config_of(workers: int) -> dict[str, Any]:
 
 def cluster_calls(bill: Mapping[str, int]) -> dict[str, int]:
     """Return the calls to GKE and Kubernetes on a bill."""
-    return {method: times for method, times in sorted(bill.items()) if method.startswith(_CLUSTER)}
+    return calls_of(("container.", "kubernetes."), bill)
 
 
 def figures() -> list[dict[str, Any]]:
     """Return the bills of a job of few workers and of one of many."""
-    return [figure for workers in (FEW, MANY) for figure in _of_job(workers)]
+    return [one for workers in (FEW, MANY) for one in _of_job(workers)]
 
 
 def _of_job(workers: int) -> list[dict[str, Any]]:
     bill, of = measure(workers, MEDIUM), f"of {workers} workers"
     calls, events = cluster_calls(bill.others), bill.of_events
     pages = sum(times for method, times in calls.items() if method.endswith(".list"))
-    storage = _of("storage", bill.others)
+    storage = calls_of("storage.", bill.others)
     told = f"{len(bill.by_event)} events, {bill.steps} steps"
     return [
-        _figure(f"GKE and Kubernetes calls per job {of}", sum(calls.values()), _MOST_CALLS, _listed(calls)),
-        _figure(f"list pages among them, {of}", pages, 1 + workers // _PODS_PER_PAGE),
-        _figure(f"further calls by index events, {of}", sum(cluster_calls(events).values()), detail=told),
-        _figure(f"Cloud Storage calls per job {of}", sum(storage.values()), detail=_listed(storage)),
-        _figure(f"further ones by index events, {of}", sum(_of("storage", events).values()), detail=told),
-        _figure(f"store commits per job {of}", bill.others["store.commit"]),
-        _figure(f"document reads per job {of}", bill.others["store.read"]),
+        figure(
+            f"GKE and Kubernetes calls per job {of}",
+            sum(calls.values()),
+            aim=_MOST_CALLS,
+            detail=listed(calls),
+        ),
+        figure(f"list pages among them, {of}", pages, aim=1 + workers // _PODS_PER_PAGE),
+        figure(f"further calls by index events, {of}", sum(cluster_calls(events).values()), detail=told),
+        figure(f"Cloud Storage calls per job {of}", sum(storage.values()), detail=listed(storage)),
+        figure(
+            f"further ones by index events, {of}", sum(calls_of("storage.", events).values()), detail=told
+        ),
+        figure(f"store commits per job {of}", bill.others["store.commit"]),
+        figure(f"document reads per job {of}", bill.others["store.read"]),
         *_by_length(workers, bill.others),
     ]
 
@@ -116,30 +123,14 @@ def _by_length(workers: int, medium: Counter[str]) -> list[dict[str, Any]]:
     where = further.pop(_WHERE)
     calls = {method: times for method, times in further.items() if not method.startswith("store.")}
     return [
-        _figure(f"calls more for 10 minutes than for 3, {workers} workers", more, 0),
-        _figure(
+        figure(f"calls more for 10 minutes than for 3, {workers} workers", more, aim=0),
+        figure(
             f"calls per further look at a job of {workers} workers",
             round(sum(calls.values()) / looks, 1),
-            _MOST_CALLS_PER_LOOK,
-            f"{looks} looks in 3 hours; and {where} times to ask where the cluster is, for all its jobs",
+            aim=_MOST_CALLS_PER_LOOK,
+            detail=f"{looks} looks in 3 hours; and {where} times to ask where the cluster is, for all its jobs",
         ),
     ]
-
-
-def _figure(name: str, value: float, aim: int | None = None, detail: str = "") -> dict[str, Any]:
-    return {"figure": name, "value": value, "unit": "", "aim": aim, "detail": detail}
-
-
-def _of(service: str, calls: Mapping[str, int]) -> dict[str, int]:
-    return {call: times for call, times in sorted(calls.items()) if call.startswith(f"{service}.")}
-
-
-def _listed(calls: Mapping[str, int]) -> str:
-    short = {
-        call.removeprefix("container.projects.locations.").removeprefix("kubernetes."): calls[call]
-        for call in calls
-    }
-    return ", ".join(f"{call} {times}" for call, times in short.items())
 
 
 if __name__ == "__main__":

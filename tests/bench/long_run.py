@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from tests.bench.figures import figure, listed
 from tests.bench.machine_guest import MachineGuest
 from tests.bench.world import World
 
@@ -57,32 +58,25 @@ def figures() -> list[dict[str, Any]]:
     dearest = max(looks, key=_calls)
     own = _calls(hour)
     return [
-        _figure("calls per further look", _calls(dearest), aim=2, detail=_listed(dearest)),
-        _figure("document reads per further look", max(look["store.read"] for look in looks), aim=2),
-        _figure("document writes per further look", max(look["store.write"] for look in looks), aim=2),
-        _figure("calls per hour of a running job", own, detail=f"{len(looks)} looks"),
-        _figure("calls per hour of the ticks", shared, detail="the list of the fleet, shared by all jobs"),
-        _figure("calls per hour of a polling client", _POLLED_PER_HOUR, detail="marker and machine each 10 s"),
-        _figure(
-            "the plane's calls for that hour against its", round((own + shared) / _POLLED_PER_HOUR, 2), "x", 1,
+        figure("calls per further look", _calls(dearest), aim=2, detail=listed(_without_store(dearest))),
+        figure("document reads per further look", max(look["store.read"] for look in looks), aim=2),
+        figure("document writes per further look", max(look["store.write"] for look in looks), aim=2),
+        figure("calls per hour of a running job", own, detail=f"{len(looks)} looks"),
+        figure("calls per hour of the ticks", shared, detail="the list of the fleet, shared by all jobs"),
+        figure("calls per hour of a polling client", _POLLED_PER_HOUR, detail="marker and machine each 10 s"),
+        figure(
+            "the plane's calls for that hour against its", round((own + shared) / _POLLED_PER_HOUR, 2), unit="x", aim=1,
             detail=f"of one job; of 100 jobs {(100 * own + shared) / (100 * _POLLED_PER_HOUR):.3f} x",
         ),
     ]  # fmt: skip
 
 
-def _figure(
-    name: str, value: float, unit: str = "", aim: float | None = None, *, detail: str = ""
-) -> dict[str, Any]:
-    return {"figure": name, "value": value, "unit": unit, "aim": aim, "detail": detail}
-
-
 def _calls(bill: Mapping[str, int]) -> int:
-    return sum(times for call, times in bill.items() if not call.startswith("store."))
+    return sum(_without_store(bill).values())
 
 
-def _listed(bill: Mapping[str, int]) -> str:
-    calls = sorted(call for call in bill if not call.startswith("store."))
-    return ", ".join(f"{call.removeprefix('compute.')} {bill[call]}" for call in calls)
+def _without_store(bill: Mapping[str, int]) -> dict[str, int]:
+    return {call: times for call, times in sorted(bill.items()) if not call.startswith("store.")}
 
 
 if __name__ == "__main__":

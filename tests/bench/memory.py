@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.bench.figures import figure
 from tests.bench.guest import write_end, write_started
 from tests.bench.served import services
 from tests.bench.stack import WHOLE_FUNCTIONS, Stack, marker_message, submit_messages
@@ -109,7 +110,7 @@ def figures(early: int, late: int) -> list[dict[str, Any]]:
     before, after, at_rest = measure(early, late)
     detail = f"{after:.0f} MiB against {before:.0f} MiB; {at_rest} runs had come to rest"
     name = f"memory of the functions after {late:,} events against after {early}"
-    return [{"figure": name, "value": round(after / before, 2), "unit": "x", "aim": _AIM, "detail": detail}]
+    return [figure(name, round(after / before, 2), unit="x", aim=_AIM, detail=detail)]
 
 
 if __name__ == "__main__":

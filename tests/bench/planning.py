@@ -13,6 +13,8 @@ import tracemalloc
 from datetime import UTC, datetime
 from typing import Any
 
+from tests.bench.figures import figure
+
 from runtender.capacity.candidates import built_in_regions
 from runtender.engine.planning import Ground, plan_subject, read_asked
 from runtender.forecast.families import MODELS_BY_FAMILY, PYTHON_FAMILIES
@@ -84,19 +86,21 @@ def figures() -> list[dict[str, Any]]:
     few, many = (peak_kib(config_of(series)) for series in (_SERIES, _MANY_SERIES))
     took = round(milliseconds(config_of(_SERIES)), 1)
     return [
-        _figure("planning 5 families on 10,000 series", took, "ms", _AIM_MS, f"median of {_ROUNDS}"),
-        _figure(
+        figure(
+            "planning 5 families on 10,000 series",
+            took,
+            unit="ms",
+            aim=_AIM_MS,
+            detail=f"median of {_ROUNDS}",
+        ),
+        figure(
             "memory of a plan for 1,000 times the series",
             round(many / few, 2),
-            "x",
-            1.05,
-            f"{few} KiB at most",
+            unit="x",
+            aim=1.05,
+            detail=f"{few} KiB at most",
         ),
     ]
-
-
-def _figure(name: str, value: float, unit: str, aim: float, detail: str) -> dict[str, Any]:
-    return {"figure": name, "value": value, "unit": unit, "aim": aim, "detail": detail}
 
 
 if __name__ == "__main__":

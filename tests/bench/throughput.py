@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.bench.figures import figure
 from tests.bench.guest import write_end, write_started
 from tests.bench.served import services
 from tests.bench.stack import (
@@ -84,22 +85,22 @@ def _check(partial: Stack, whole: Stack, messages: int) -> None:
 def figures(rounds: int, messages: int) -> list[dict[str, Any]]:
     """Return the rates."""
     rate = {what: statistics.median(rates) for what, rates in measure(rounds, messages).items()}
-    intake = {
-        "figure": "taking a submit in against its bare commit",
-        "value": round(rate["bare"] / rate["accepted"], 2),
-        "unit": "x",
-        "aim": _AIM,
-        "detail": f"{rate['accepted']:.0f} messages a second against {rate['bare']:.0f}, from publish to commit",
-    }
+    intake = f"{rate['accepted']:.0f} messages a second against {rate['bare']:.0f}, from publish to commit"
     return [
-        intake,
-        _per_second("submits a second", rate["submitted"], "each until its machine is asked for"),
-        _per_second("runs settled a second", rate["settled"], "submit, started and terminal event of each"),
+        figure(
+            "taking a submit in against its bare commit",
+            round(rate["bare"] / rate["accepted"], 2),
+            unit="x",
+            aim=_AIM,
+            detail=intake,
+        ),
+        figure("submits a second", round(rate["submitted"]), detail="each until its machine is asked for"),
+        figure(
+            "runs settled a second",
+            round(rate["settled"]),
+            detail="submit, started and terminal event of each",
+        ),
     ]
-
-
-def _per_second(name: str, rate: float, detail: str) -> dict[str, Any]:
-    return {"figure": name, "value": round(rate), "unit": "", "aim": None, "detail": detail}
 
 
 if __name__ == "__main__":
