@@ -27,7 +27,10 @@ class Answers:
         self._answer = answer
 
     def send(self, request):
-        others = {"kubernetes.version.get": {"minor": "33"}, f"{CLUSTERS}.list": {"clusters": []}}
+        others: dict[str, dict[str, object]] = {
+            "kubernetes.version.get": {"minor": "33"},
+            f"{CLUSTERS}.list": {"clusters": []},
+        }
         known = others.get(request.method_id)
         return self._answer if known is None else ApiAnswer(status=200, body=known)
 

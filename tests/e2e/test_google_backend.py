@@ -23,7 +23,7 @@ from runtender.model import Outcome, Phase
 
 pytestmark = [pytest.mark.e2e, pytest.mark.emulator("firestore", "pubsub"), pytest.mark.timeout(300)]
 
-PATIENCE_S = 90.0
+PATIENCE_S = 180.0
 RUNTENDER = str(Path(sys.executable).with_name("runtender"))
 # Nobody listens there: whoever asked a proxy for the loopback address would fail.
 DEAD_PROXY = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
