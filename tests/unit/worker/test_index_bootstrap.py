@@ -40,7 +40,7 @@ ENTRY = """
 import os, signal, sys, time
 def says_much():
     print("out", sys.argv[1:], flush=True)
-    sys.stderr.write("err\n")
+    sys.stderr.write("err\\n")
 def leaves():
     print("seven")
     sys.exit(7)
