@@ -25,6 +25,10 @@ test: check ## everything: the checks, then all tests
 scenarios: $(READY) ## every shipped scenario of the local cloud, on real processes
 	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) -m "" -v tests/e2e/test_scenarios.py
 
+.PHONY: proofs
+proofs: $(READY) ## a crash at every call of every plot, and whatever else the simulation's tests leave out each time
+	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal -m "" tests/simulation
+
 .PHONY: acceptance
 acceptance: $(READY) ## every row of the specification that has a test, and which rows have none and why
 	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) -q -k acceptance
