@@ -17,7 +17,7 @@ from runtender.local.simulation.invocations import Fate
 from runtender.local.simulation.plots import crashes, freezes, pairs_of_crashes
 from runtender.runtimes.gke_job import METHODS
 
-PAIRS_PER_PLOT = 12
+PAIRS_PER_PLOT = 20
 POINTS_PER_LONG_PLOT = 40
 # A test tells a part of a plot's points: no test is to take long, however busy its computer is.
 SHARES = 3
