@@ -350,19 +350,16 @@ class _Step:
 
     def _create(self, row: Resource) -> None:
         """Send a create, but only while it is surely ours to send: the API cannot fence it for us."""
-        now = self._plane.clock.now()
-        ours = row.token == self._token and row.until is not None
-        if not ours or row.until is None or row.until - now < self._plane.settings.timing.create_margin:
+        until = row.until if row.token == self._token else None
+        if until is None or until - self._plane.clock.now() < self._plane.settings.timing.create_margin:
             _LOG.warning("create not sent, too late", extra={"nonce": row.nonce})
             return
         job = self._loaded.job
         runtime = self._plane.runtimes[job.runtime]
         answer = self._plane.apis[job.runtime].send(runtime.create(job, row, self._plane.settings))
         read = runtime.created(answer)
-        _LOG.info(
-            "create answered",
-            extra={"location": row.location, "status": answer.status, "read": str(read)[:300]},
-        )
+        facts = {"location": row.location, "status": answer.status, "read": str(read)[:300]}
+        _LOG.info("create answered", extra=facts)
         ctx = self._context()
         change = partial(record_create, nonce=row.nonce, answer=read, ctx=ctx)
         self._loaded = self._saver.record(self._loaded, change)
