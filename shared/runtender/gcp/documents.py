@@ -58,7 +58,7 @@ def checked(path: str, fields: Mapping[str, Any]) -> FrozenMap:
     return _checked_map(f"document {path!r}", fields, 0)
 
 
-def check_size(path: str, data: Mapping[str, Any]) -> None:
+def check_size(path: str, data: FrozenMap) -> None:
     """Raise `Rejected` when a document is larger than 1 MiB as Firestore counts it."""
     size = sum(_text_bytes(segment) for segment in path.split("/")) + _NAME_BYTES + _size(data)
     if size > MAX_BYTES:
@@ -133,14 +133,17 @@ def _check_depth(where: str, depth: int) -> None:
 
 
 def _text_bytes(text: str) -> int:
-    return len(text.encode()) + 1
+    return (len(text) if text.isascii() else len(text.encode())) + 1
 
 
 def _size(value: Any) -> int:
     if isinstance(value, str):
         return _text_bytes(value)
-    if isinstance(value, Mapping):
-        return _MAP_BYTES + sum(_text_bytes(name) + _size(item) for name, item in value.items())
+    if isinstance(value, dict):
+        size = _MAP_BYTES
+        for name, item in value.items():
+            size += _text_bytes(name) + _size(item)
+        return size
     if isinstance(value, list):
         return sum(map(_size, value))
     return _FIXED_BYTES[type(value)]

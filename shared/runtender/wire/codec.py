@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+Build = Callable[[Any], Any]
 
 # Names that the stored form has and Python's grammar or reading forbids.
 _STORED_NAME = {"try_number": "try", "passes": "pass"}
@@ -42,7 +43,11 @@ def encode_changes(value: Any, before: Any) -> dict[str, Any]:
 def decode(kind: type[T], data: Mapping[str, Any]) -> T:
     """Turn a document map into a dataclass of `kind`; raises KeyError or ValueError when it is not one."""
     noun: Any = kind
-    arguments = {name: build(data[key]) for name, key, build in _fields(noun) if key in data}
+    arguments = {
+        name: data[key] if build is None else build(data[key])
+        for name, key, build in _fields(noun)
+        if key in data
+    }
     return kind(**arguments)
 
 
@@ -56,7 +61,7 @@ def _encoder(kind: Any) -> Callable[[Any], Any]:
 
 
 @cache
-def _fields(kind: Any) -> tuple[tuple[str, str, Callable[[Any], Any]], ...]:
+def _fields(kind: Any) -> tuple[tuple[str, str, Build | None], ...]:
     hints = typing.get_type_hints(kind)
     return tuple(
         (field.name, _stored_name(field.name, hints[field.name]), _builder(hints[field.name]))
@@ -76,32 +81,37 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 
 @cache
-def _builder(hint: Any) -> Callable[[Any], Any]:
+def _builder(hint: Any) -> Build | None:
+    """Return what turns a stored value into one of `hint`; None where it is stored as it is, as most values are."""
     members = _members(hint)
     if types.NoneType in members:
         (inner,) = (member for member in members if member is not types.NoneType)
         build = _builder(inner)
-        return lambda value: None if value is None else build(value)
+        return build and (lambda value: None if value is None else build(value))
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is tuple:
         build_item = _builder(arguments[0])
-        return lambda value: tuple(build_item(item) for item in value)
+        return tuple if build_item is None else lambda value: tuple([build_item(item) for item in value])
     if origin is not None and issubclass(origin, Mapping):
         build_value = _builder(arguments[1])
-        return lambda value: {key: build_value(item) for key, item in value.items()}
+        return (
+            dict if build_value is None else lambda value: {k: build_value(item) for k, item in value.items()}
+        )
     return _BUILDERS.get(hint) or _plain_builder(hint)
 
 
-def _plain_builder(hint: Any) -> Callable[[Any], Any]:
+def _plain_builder(hint: Any) -> Build | None:
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         noun: type[Any] = hint
         return lambda value: decode(noun, value)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return hint
-    return lambda value: value
+    return None
 
 
 def _moment(value: Any) -> datetime:
+    if type(value) is datetime and value.tzinfo is UTC:
+        return value
     # Firestore answers with a datetime subclass that carries nanoseconds; a plain one keeps equality simple.
     return datetime(
         value.year,
@@ -115,7 +125,7 @@ def _moment(value: Any) -> datetime:
     )
 
 
-_BUILDERS: Mapping[Any, Callable[[Any], Any]] = {
+_BUILDERS: Mapping[Any, Build] = {
     datetime: _moment,
     timedelta: lambda value: timedelta(seconds=value),
     float: float,
