@@ -22,11 +22,11 @@ test: check ## everything: the checks, then all tests
 	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
 
 .PHONY: scenarios
-scenarios: $(READY) ## every shipped scenario of the local cloud, on real processes
-	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) -m "" -v tests/e2e/test_scenarios.py
+scenarios: $(READY) ## every shipped scenario of the local cloud, on real processes; some on Google's emulators too
+	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) -m "" -v tests/e2e/test_scenarios.py tests/e2e/test_google_backend.py
 
 .PHONY: proofs
-proofs: $(READY) ## a crash at every call of every plot, and whatever else the simulation's tests leave out each time
+proofs: $(READY) ## a handler held at every call for every span, long plots whole, and whatever else the simulation's tests leave out each time
 	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal -m "" tests/simulation
 
 .PHONY: acceptance
@@ -64,11 +64,11 @@ docker: $(READY)
 	@find docker -name 'Dockerfile*' -print0 | xargs -0 --no-run-if-empty $(BIN)/hadolint
 
 SEEDS ?= 2000
-PAIRS ?= 0
+PAIRS ?=
 
 .PHONY: simulate
-simulate: $(READY) ## play SEEDS worlds drawn by chance and PAIRS (or all) pairs of crashes against the plane's rules
-	@$(BIN)/python -m runtender.local.simulation --seeds $(SEEDS) --pairs $(PAIRS)
+simulate: $(READY) ## play SEEDS worlds of each kind, drawn by chance, against the plane's rules; with PAIRS=all every pair of crashes besides
+	@$(BIN)/python -m runtender.local.simulation --seeds $(SEEDS) $(if $(PAIRS),--pairs)
 
 .PHONY: bench
 bench: $(READY) ## what the plane costs in calls, time and memory, against what cannot be done without

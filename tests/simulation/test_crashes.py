@@ -5,60 +5,128 @@ The points are found by playing each plot once; nobody lists them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from itertools import chain, pairwise
 from random import Random
 
 import pytest
 
-from runtender.local.simulation.plots import PLOTS, SAME_PLACE, crashes, freezes, pairs_of_crashes
+from runtender.local.simulation.cluster_plots import ALL_PLOTS, CLUSTER_PLOTS, CROWD, LATE_JOB, MOMENT
+from runtender.local.simulation.invocations import Fate
+from runtender.local.simulation.plots import PLOTS, SAME_PLACE, crashes, freezes, second_crashes
 from runtender.local.simulation.weather import GET
+from runtender.local.simulation.world import World
+from runtender.runtimes.gke_job import METHODS as CLUSTER_METHODS
 
-PAIRS_PER_PLOT = 60
+# Of the pairs every run plays some, drawn by chance; `make simulate PAIRS=all` plays each.
+FIRSTS_PER_PLOT, SECONDS_PER_FIRST = 3, 4
+FATES_PER_LONG_PLOT = 40
 # Shorter than a hold on a row, a little longer, and longer than an event waits for its handler.
-SPANS = (45, 130, 700)
+SPANS = tuple(timedelta(seconds=seconds) for seconds in (45, 130, 700))
 
-every_plot = pytest.mark.parametrize("plot", [pytest.param(plot, id=plot.name) for plot in PLOTS])
+COLLECTIONS = ("admission", "blocks", "budget", "claims", "clusters", "jobs", "orphans", "requests", "runs")
+
+every_plot = pytest.mark.parametrize("plot", [pytest.param(plot, id=plot.name) for plot in ALL_PLOTS])
+every_long_plot = pytest.mark.parametrize(
+    "plot", [pytest.param(plot, id=plot.name) for plot in (CROWD, MOMENT, LATE_JOB)]
+)
+
+
+def tell_all(plot, fates: Iterable[Mapping[int, Fate]]) -> None:
+    for fate in fates:
+        plot.play(fate)
+
+
+def freezes_of_all_spans(points) -> Iterable[Mapping[int, Fate]]:
+    return chain.from_iterable(freezes(points, span) for span in SPANS)
+
+
+def freezes_of_spans_in_turn(points) -> Iterable[Mapping[int, Fate]]:
+    of_each_span = zip(*(freezes(points, span) for span in SPANS), strict=True)
+    return (fates[number % len(SPANS)] for number, fates in enumerate(of_each_span))
 
 
 @every_plot
 def test_a_handler_may_die_before_and_after_every_call(plot):
-    for fates in crashes(plot.points()):
-        plot.play(fates)
+    tell_all(plot, crashes(plot.points()))
 
 
 @every_plot
 def test_two_handlers_of_one_story_may_die(plot):
-    pairs = list(pairs_of_crashes(plot.points()))
-    for fates in Random(plot.name).sample(pairs, PAIRS_PER_PLOT):
-        plot.play(fates)
+    chance = Random(plot.name)
+    for first in chance.sample(list(crashes(plot.points())), FIRSTS_PER_PLOT):
+        seconds = list(second_crashes(plot, first))
+        tell_all(plot, chance.sample(seconds, min(len(seconds), SECONDS_PER_FIRST)))
 
 
 @every_plot
-@pytest.mark.parametrize("seconds", SPANS)
-def test_a_handler_may_go_on_after_others_have_done_its_work(plot, seconds):
-    for fates in freezes(plot.points(), timedelta(seconds=seconds)):
-        plot.play(fates)
+def test_a_handler_may_go_on_after_others_have_done_its_work(plot):
+    tell_all(plot, freezes_of_spans_in_turn(plot.points()))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@every_plot
+def test_a_handler_may_be_held_at_every_call_for_every_span(plot):
+    tell_all(plot, freezes_of_all_spans(plot.points()))
+
+
+@every_long_plot
+def test_a_handler_of_a_long_story_may_die_or_be_held(plot):
+    points = plot.points()
+    fates = [*crashes(points), *freezes_of_spans_in_turn(points)]
+    tell_all(plot, Random(plot.name).sample(fates, FATES_PER_LONG_PLOT))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@every_long_plot
+def test_a_handler_of_a_long_story_may_die_before_and_after_every_call(plot):
+    tell_all(plot, crashes(plot.points()))
 
 
 def test_a_delete_that_is_held_for_minutes_hits_no_later_machine_of_its_name():
     calls = [invocation.calls for invocation in SAME_PLACE.play({}).invocations]
     looked = [point for point in SAME_PLACE.points() if calls[point.invocation][point.at // 2] == GET]
-    for fates in freezes(looked, timedelta(seconds=250)):
-        SAME_PLACE.play(fates)
+    tell_all(SAME_PLACE, freezes(looked, timedelta(seconds=250)))
 
 
-def test_the_points_reach_every_handler_and_every_kind_of_call():
-    calls = {
-        (invocation.kind, call)
-        for plot in PLOTS
-        for invocation in plot.play({}).invocations
-        for call in invocation.calls
-    }
-    assert {kind for kind, _ in calls} == {"sf-submit", "sf-marker", "sf-tick"}
-    assert {call for _, call in calls} >= {
-        "compute.instances.delete",
-        "compute.instances.insert",
-        "objects.create",
-        "store.commit",
-        "topics.publish",
-    }
+@every_plot
+def test_who_dies_where_nothing_is_new_leaves_what_it_would_have_left_at_the_point_before(plot, monkeypatch):
+    points = plot.points()
+    pairs = [(before, point) for before, point in pairwise(points) if not point.news]
+    assert len(pairs) > len(points) / 2
+    for before, point in Random(plot.name).sample(pairs, 2):
+        assert left_by(plot, before, monkeypatch) == left_by(plot, point, monkeypatch)
+
+
+def left_by(plot, point, monkeypatch):
+    """Return all that is there at the moment of a handler's death."""
+    left = []
+    with monkeypatch.context() as patch:
+        patch.setattr(World, "restart", lambda world: left.append(what_is_there(world)))
+        plot.play({point.invocation: Fate(kill_at=point.at)})
+    return left[0]
+
+
+def what_is_there(world):
+    cloud = world.cloud
+    documents = [found for collection in COLLECTIONS for found in cloud.documents.find(collection)]
+    return world.now, documents, repr(cloud.machines()), cloud.leftovers()
+
+
+@pytest.mark.parametrize(
+    ("plots", "methods"),
+    [
+        pytest.param(PLOTS, {"compute.instances.delete", "compute.instances.insert"}, id="machines"),
+        pytest.param((*CLUSTER_PLOTS, LATE_JOB), set(CLUSTER_METHODS), id="clusters"),
+    ],
+)
+def test_the_points_reach_every_handler_and_every_kind_of_call(plots, methods):
+    invocations = [invocation for plot in plots for invocation in plot.play({}).invocations]
+    calls = {call for invocation in invocations for call in invocation.calls}
+    assert {invocation.kind for invocation in invocations} == {"sf-submit", "sf-marker", "sf-tick"}
+    assert calls >= {*methods, "objects.create", "store.commit", "topics.publish"}
+    if methods == set(CLUSTER_METHODS):
+        assert {call for call in calls if call.startswith(("kubernetes.", "container."))} == methods

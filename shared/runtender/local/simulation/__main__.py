@@ -9,18 +9,15 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from random import Random
 
-from runtender.local.simulation.cluster_plots import CLUSTER_PLOTS
+from runtender.local.simulation.cluster_plots import ALL_PLOTS
 from runtender.local.simulation.invocations import Fate
-from runtender.local.simulation.plots import PLOTS, BrokenPlot, pairs_of_crashes
+from runtender.local.simulation.plots import BrokenPlot, crashes, second_crashes
 from runtender.local.simulation.worlds import BrokenWorld, Kind, Survey, play, survey
 
 _SHARE = 100
 _SHOWN = 10
-_EVERY = -1
-_SHARES_PER_WORD = 50
-_ALL_PLOTS = (*PLOTS, *CLUSTER_PLOTS)
+_FIRSTS_PER_WORD = 50
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _tell(asked.seed, asked.kind or Kind.MACHINES)
     began = time.monotonic()
     found = _survey_all(asked.first, asked.seeds, [asked.kind] if asked.kind else list(Kind))
-    pairs, torn = _play_pairs(asked.pairs, Random(asked.first))
+    pairs, torn = _play_pairs() if asked.pairs else (0, [])
     broken = [*found.broken.values(), *torn]
     _report(found, pairs, broken, asked.first, time.monotonic() - began)
     return 1 if broken else 0
@@ -45,10 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument(
-        "--pairs",
-        type=lambda text: _EVERY if text == "all" else int(text),
-        default=0,
-        help="pairs of crashes to play in the plots besides, drawn by chance; `all` plays every one",
+        "--pairs", action="store_true", help="play every pair of crashes in each of the plots besides"
     )
     parser.add_argument("--kind", type=Kind, choices=list(Kind), help="play worlds of this kind only")
     parser.add_argument("--seed", type=int, help="play this one world, and tell all that happens in it")
@@ -78,34 +72,32 @@ def _survey_all(first: int, count: int, kinds: Sequence[Kind]) -> Survey:
     return found
 
 
-def _play_pairs(count: int, chance: Random) -> tuple[int, list[str]]:
-    """Play `count` pairs of crashes, as many in each plot; return how many there were, and the stories of broken rules."""
-    shares = []
-    for number, plot in enumerate(_ALL_PLOTS if count else ()):
-        pairs = list(pairs_of_crashes(plot.points()))
-        if count != _EVERY:
-            pairs = chance.sample(pairs, min(len(pairs), count // len(_ALL_PLOTS)))
-        shares += [(number, pairs[at : at + _SHARE]) for at in range(0, len(pairs), _SHARE)]
-    broken: list[str] = []
+def _play_pairs() -> tuple[int, list[str]]:
+    """Play every pair of crashes in each plot; return how many there were, and the stories of broken rules."""
+    firsts = [(number, first) for number, plot in enumerate(ALL_PLOTS) for first in crashes(plot.points())]
+    count, broken = 0, []
     with _pool() as pool:
-        for done, part in enumerate(pool.map(_tear, shares), start=1):
-            broken += part
-            if done % _SHARES_PER_WORD == 0:
+        for done, (pairs, stories) in enumerate(pool.map(_tear, firsts), start=1):
+            count += pairs
+            broken += stories
+            if done % _FIRSTS_PER_WORD == 0:
                 sys.stderr.write(
-                    f"{done * _SHARE} pairs of {len(shares) * _SHARE}, broken rules {len(broken)}\n"
+                    f"{done} of {len(firsts)} first crashes, {count} pairs, broken rules {len(broken)}\n"
                 )
-    return sum(len(pairs) for _, pairs in shares), broken
+    return count, broken
 
 
-def _tear(share: tuple[int, Sequence[Mapping[int, Fate]]]) -> list[str]:
-    number, pairs = share
+def _tear(crash: tuple[int, Mapping[int, Fate]]) -> tuple[int, list[str]]:
+    """Play a crash of a plot with each second one; return how many these are, and the stories of broken rules."""
+    number, first = crash
+    pairs = list(second_crashes(ALL_PLOTS[number], first))
     broken = []
     for fates in pairs:
         try:
-            _ALL_PLOTS[number].play(fates)
+            ALL_PLOTS[number].play(fates)
         except BrokenPlot as error:
             broken.append(str(error))
-    return broken
+    return len(pairs), broken
 
 
 def _pool() -> ProcessPoolExecutor:

@@ -11,7 +11,7 @@ from runtender.local.kubernetes.documents import name_of, namespace_of
 from runtender.local.kubernetes.events import PodStarted
 from runtender.local.simulation.clusters import ClusterSetup
 from runtender.local.simulation.guests import Behaviour
-from runtender.local.simulation.plots import Plot, cancel_all
+from runtender.local.simulation.plots import PLOTS, Plot, cancel_all
 from runtender.local.simulation.pods import PodBehaviour
 from runtender.local.simulation.records import require
 from runtender.local.simulation.statuses import UNAVAILABLE
@@ -210,3 +210,4 @@ CLUSTER_PLOTS: tuple[Plot, ...] = (
         begin=lambda world: world.submit(_MIXED),
     ),
 )
+ALL_PLOTS = (*PLOTS, *CLUSTER_PLOTS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
 from runtender.errors import RuntenderError
@@ -18,6 +18,9 @@ from runtender.ports import ApiRequest
 P = TypeVar("P")
 Cross = Callable[[str, Callable[[], Any]], Any]
 """Makes one external call: its name, and the call itself."""
+
+_LOOKS = frozenset({"aggregatedList", "due", "find", "get", "getSerialPortOutput", "list", "read", "stat"})
+"""What calls that change nothing end in; any other one counts as a change."""
 
 
 class Killed(BaseException):
@@ -51,15 +54,21 @@ class Fate:
 class Invocation:
     """A handler's way through its external calls. `calls` names those that it has begun.
 
+    `news` tells of each point that it has reached whether anything, the time too, can be another since the point before.
     `partial_fleets` are the fleet lists of which it was last shown a part.
     """
 
-    def __init__(self, kind: str, fate: Fate, freeze: Callable[[timedelta], None]) -> None:
+    def __init__(
+        self, kind: str, fate: Fate, freeze: Callable[[timedelta], None], now: Callable[[], datetime]
+    ) -> None:
         self.kind = kind
         self.fate = fate
         self.calls: list[str] = []
+        self.news: list[bool] = []
         self.partial_fleets: set[str] = set()
         self._freeze = freeze
+        self._now = now
+        self._reached_at: datetime | None = None
         self._met = False
         self._dead = False
 
@@ -84,6 +93,9 @@ class Invocation:
 
     def _reach(self, point: int, after: str) -> None:
         fate = self.fate
+        before, self._reached_at = self._reached_at, self._now()
+        has_changed = bool(after) and after.rpartition(".")[2] not in _LOOKS
+        self.news.append(has_changed or before != self._reached_at)
         named = bool(after) and after == fate.after and not self._met
         self._met = self._met or named
         if point == fate.kill_at or (named and not fate.freezes):

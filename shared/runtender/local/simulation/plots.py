@@ -5,7 +5,7 @@ A plot is played once undisturbed to find the points; then again for each of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -20,15 +20,21 @@ from runtender.local.simulation.weather import BROKEN_OFF, INSERT, Weather
 from runtender.local.simulation.world import CLUSTER_ENVIRONMENT, CONFIG, ENVIRONMENT, World
 from runtender.settings import Settings
 
+NO_FATES: Mapping[int, Fate] = {}
 _QUICK = Behaviour(boot_s=5, work_s=40)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A place in a plot: the `invocation`th run of a handler, and a point before or after one of its calls."""
+    """A place in a plot: the `invocation`th run of a handler, and a point before or after one of its calls.
+
+    `news` is True unless all is as it was at the handler's point before: it has only looked since, and no time has passed.
+    A handler that dies here then leaves what it would have left there.
+    """
 
     invocation: int
     at: int
+    news: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,10 +65,14 @@ class Plot:
             world.close()
         return world
 
-    def points(self) -> list[Point]:
-        """Return every point of every invocation, as an undisturbed telling has them."""
-        calls = [len(invocation.calls) for invocation in self.play({}).invocations]
-        return [Point(number, at) for number, count in enumerate(calls) for at in range(2 * count)]
+    def points(self, fates: Mapping[int, Fate] = NO_FATES) -> list[Point]:
+        """Return every point of every invocation, as a telling with these fates has them; without any, an undisturbed one."""
+        invocations = self.play(fates).invocations
+        return [
+            Point(number, at, news)
+            for number, invocation in enumerate(invocations)
+            for at, news in enumerate(invocation.news)
+        ]
 
     def _world(self, fates: Mapping[int, Fate]) -> World:
         weather = _Fated(fates)
@@ -96,24 +106,22 @@ class _Fated(Weather):
         return self._fated.get(self._next, Fate())
 
 
-def crashes(points: Sequence[Point]) -> Iterator[Mapping[int, Fate]]:
-    """Kill the handler once, at each point."""
+def crashes(points: Iterable[Point]) -> Iterator[Mapping[int, Fate]]:
+    """Kill the handler once, at each point that has news."""
     for point in points:
-        yield {point.invocation: Fate(kill_at=point.at)}
+        if point.news:
+            yield {point.invocation: Fate(kill_at=point.at)}
 
 
-def pairs_of_crashes(points: Sequence[Point]) -> Iterator[Mapping[int, Fate]]:
-    """Kill two invocations in one telling, at each pair of points. After a first crash the rest shifts a little."""
-    for index, first in enumerate(points):
-        for second in points[index + 1 :]:
-            if first.invocation != second.invocation:
-                yield {
-                    first.invocation: Fate(kill_at=first.at),
-                    second.invocation: Fate(kill_at=second.at),
-                }
+def second_crashes(plot: Plot, first: Mapping[int, Fate]) -> Iterator[Mapping[int, Fate]]:
+    """Kill a later invocation too, at each such point of the telling in which the `first` was killed."""
+    (killed,) = first
+    later = (point for point in plot.points(first) if point.invocation > killed)
+    for second in crashes(later):
+        yield {**first, **second}
 
 
-def freezes(points: Sequence[Point], span: timedelta) -> Iterator[Mapping[int, Fate]]:
+def freezes(points: Iterable[Point], span: timedelta) -> Iterator[Mapping[int, Fate]]:
     """Freeze the handler once after each call: it goes on when others have done its work, or in the middle of it."""
     for point in points:
         if point.at % 2:

@@ -173,7 +173,9 @@ class World:
         topic = delivery.subscription.topic
         begun = self.cloud.topics.begin(delivery, self.now)
         fate = fate or self.weather.fate(topic)
-        invocation = Invocation(topic, fate, lambda span: self._freeze(fiber, invocation, span))
+        invocation = Invocation(
+            topic, fate, lambda span: self._freeze(fiber, invocation, span), lambda: self.now
+        )
         self.invocations.append(invocation)
         self.cloud.note(f"{topic} {begun.message.id[-9:]}, delivery {begun.attempt} {fate}")
         fiber = Fiber(lambda: self._handle(begun))
