@@ -6,6 +6,7 @@ RUNTENDER_TESTS_NO_EMULATOR=1 hides the emulators of a machine that has them.
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import sys
@@ -68,6 +69,11 @@ def _refuse_other_hosts(event: str, args: tuple[Any, ...]) -> None:
 def pytest_configure() -> None:
     _forget_the_callers_environment()
     sys.addaudithook(_refuse_other_hosts)
+
+
+def pytest_collection_finish() -> None:
+    # All of it stays until the end: no need to go through it again and again for garbage.
+    gc.freeze()
 
 
 @cache
