@@ -60,7 +60,7 @@ def answered(ended: subprocess.CompletedProcess[str], exit_code: int = 0) -> Any
 @pytest.mark.parametrize(
     "scenario",
     [
-        "first-placement-out-of-stock",
+        pytest.param("first-placement-out-of-stock", marks=pytest.mark.slow),
         "events-three-times-out-of-order",
         "functions-killed-after-the-insert",
         "preempted-mid-run",
@@ -69,7 +69,7 @@ def answered(ended: subprocess.CompletedProcess[str], exit_code: int = 0) -> Any
 def test_a_scenario_ends_as_on_the_embedded_backend(
     runtender: Runtender, scenario: str, tmp_path: Path
 ) -> None:
-    """The first of them is the demo's own: the whole forecast, whose first placement is out of stock."""
+    """The first of them is the demo's own: the whole forecast, on a machine and on pods."""
     demo = runtender("local", "demo", "--backend", "google", "--scenario", scenario, "--format", "json")
     document = answered(demo, int(find_scenario(scenario).expect["exit_code"]))
     assert document["backend"] == "google"
