@@ -12,9 +12,40 @@ from runtender.cli.main import cli
 from runtender.errors import Rejected, Retryable
 from runtender.local.store import MemoryStore
 from runtender.model import Cleanup, CleanupState, LedgerEntry, Verdict, Walk
-from runtender.ports import Create
+from runtender.ports import ApiAnswer, Create
 
-CHECKS = ["store", "buckets", "topics", "clock", "ticks", "cleanups", "orphans", "refusals", "dead letters"]
+CHECKS = [
+    "store",
+    "buckets",
+    "topics",
+    "cluster",
+    "clock",
+    "ticks",
+    "cleanups",
+    "orphans",
+    "refusals",
+    "dead letters",
+]
+
+
+CLUSTER = {
+    "name": "standing",
+    "location": "us-east1",
+    "selfLink": "https://container.googleapis.com/v1/projects/demo/locations/us-east1/clusters/standing",
+    "endpoint": "192.0.2.1",
+    "currentMasterVersion": "1.33.1-gke.1",
+}
+
+
+class Gke:
+    """A GKE that answers so for a cluster, and tells the version of one that is there."""
+
+    def __init__(self, answer):
+        self._answer = answer
+
+    def send(self, request):
+        asks_version = request.method_id == "kubernetes.version.get"
+        return ApiAnswer(status=200, body={"minor": "33"}) if asks_version else self._answer
 
 
 @pytest.fixture
@@ -68,6 +99,28 @@ def test_a_topic_that_is_not_there_is_named(examined, world):
     code, found = examined(settings=replace(world.settings, tick_topic="sf-tock"))
 
     assert (code, found) == (1, [("topics", "problem", "there is no topic sf-tock in project demo")])
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "levels", "words"),
+    [
+        (ApiAnswer(status=200, body={**CLUSTER, "status": "RUNNING"}), 0, [], ""),
+        (ApiAnswer(status=200, body={**CLUSTER, "status": "STOPPING"}), 1, ["problem"], "is STOPPING"),
+        (ApiAnswer(status=404), 1, ["problem"], "there is none in us-east1"),
+        (ApiAnswer(status=403, text="Required permission"), 0, ["note"], "Required permission"),
+        (ApiAnswer(status=503), 1, ["problem"], "503"),
+    ],
+    ids=["there", "on its way out", "not there", "not to be looked at", "out of reach"],
+)
+def test_the_planes_cluster_is_looked_up(examined, world, answer, code, levels, words):
+    settings = replace(world.settings, gke_cluster="us-east1/standing")
+    result, found = examined(settings=settings, clusters=Gke(answer))
+
+    assert (result, [(check, level) for check, level, _ in found]) == (
+        code,
+        [("cluster", level) for level in levels],
+    )
+    assert all(words in what for _, _, what in found)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,18 @@ from typing import Any
 import pytest
 
 from runtender.gcp.clock import SystemClock
-from runtender.model import Block, Cleanup, CleanupState, Job, Phase, Placement, Reason, Scope
+from runtender.model import (
+    Block,
+    Cleanup,
+    CleanupState,
+    Indexes,
+    Job,
+    KubernetesPlan,
+    Phase,
+    Placement,
+    Reason,
+    Scope,
+)
 from runtender.ports import Create
 from runtender.wire.codec import encode
 from runtender.wire.documents import job_path
@@ -224,6 +235,20 @@ def test_describe_shows_where_the_walk_stands(runtender, make, keep):
     )
     assert [line for line in lines if line.startswith("zone us-central1-a")] != []
     assert [line for line in lines if "us-east1" in line] == []
+
+
+def test_describe_shows_the_cluster_of_a_job_and_how_far_each_of_its_workers_is(runtender, make, keep):
+    hour = timedelta(hours=1)
+    kubernetes = KubernetesPlan(
+        mode="job", cluster_name="batch", cluster_location="us-east1", job_deadline=hour, pod_deadline=hour
+    )
+    indexes = Indexes(completions=12, active=3, completed="0,2-5,10-11", failed="1,7")
+    job = make.job(runtime="gke", plan=make.plan(kubernetes=kubernetes), indexes=indexes)
+    keep(make.run(job), job)
+    lines = [" ".join(line.split()) for line in runtender("describe", make.RUN_ID).stdout.splitlines()]
+
+    assert "Cluster batch in us-east1, namespace default" in lines
+    assert "Workers 7 of 12 workers done, 2 failed; 3 at work; done 0,2-5,10-11; failed 1,7" in lines
 
 
 def test_describe_shows_every_attempt_in_order(runtender, make, keep, parsed):

@@ -14,7 +14,7 @@ from runtender.cli.progress import progress
 from runtender.client.records import record_of
 from runtender.errors import Retryable
 from runtender.local.store import MemoryStore
-from runtender.model import Cells, Cleanup, CleanupState, Phase, SubmitKind
+from runtender.model import Cells, Cleanup, CleanupState, Indexes, Phase, SubmitKind
 from runtender.ports import Update
 from runtender.wire.documents import job_path, job_to_document, run_path, run_to_document
 
@@ -220,6 +220,23 @@ def test_progress_off_a_terminal_is_a_line_per_change(make, capsys):
         "2026-01-05 08:04:17Z statistical: RUNNING, placement 2, 6 cell files, 1m17s of 1h00m",
         "2026-01-05 08:04:00Z statistical: SUCCEEDED (Completed), placement 2, 210 cells, 9m00s",
     ]
+
+
+@pytest.mark.parametrize(
+    ("indexes", "words"),
+    [
+        (Indexes(completions=4), "0 of 4 workers done"),
+        (Indexes(completions=4, active=2, completed="0,3"), "2 of 4 workers done"),
+        (Indexes(completions=9, completed="1-7", failed="0"), "7 of 9 workers done, 1 failed"),
+        (Indexes(completions=9000, completed="0,2-800,..."), "over 800 of 9000 workers done"),
+    ],
+    ids=["none", "some", "one failed", "a list that was cut"],
+)
+def test_progress_counts_the_workers_of_an_indexed_job(make, capsys, indexes, words):
+    with progress() as display:
+        display.show([seen(make, make.job(indexes=indexes))], make.ACCEPTED + timedelta(minutes=4))
+
+    assert f" 4 cell files, {words}, 1m00s of " in capsys.readouterr().err
 
 
 def test_a_task_has_no_cells_to_land(make, capsys):

@@ -59,6 +59,27 @@ def cells(job: Job) -> str:
     return f"{job.cells.count} cell file{'' if job.cells.count == 1 else 's'}"
 
 
+def workers(job: Job) -> str:
+    """Say how many of a job's many workers are done, and how many have failed; nothing of a job that has one machine."""
+    if job.indexes is None:
+        return ""
+    done, failed = _counted(job.indexes.completed), _counted(job.indexes.failed)
+    words = f"{done} of {job.indexes.completions} workers done"
+    return f"{words}, {failed} failed" if job.indexes.failed else words
+
+
+def _counted(indexes: str) -> str:
+    """Count what a list such as `0,2-5` names; of one that was cut, what is left of it."""
+    pairs = [part.partition("-") for part in indexes.split(",") if part not in {"", "..."}]
+    count = sum(int(last or first) - int(first) + 1 for first, _, last in pairs)
+    return f"over {count}" if indexes.endswith("...") else str(count)
+
+
+def landed(job: Job) -> str:
+    """Say what a job has brought about so far: cells and workers."""
+    return ", ".join(filter(None, (cells(job), workers(job))))
+
+
 def elapsed(job: Job, now: datetime) -> str:
     """Say how long the job's present stage has taken, against its limit while it has one."""
     if job.outcome is not None:
@@ -89,7 +110,7 @@ class _Drawn:
     @staticmethod
     def _parts(record: RunRecord, now: datetime) -> Iterator[RenderableType]:
         rows = [
-            (job.family, state(job), str(placements(job)), cells(job), elapsed(job, now))
+            (job.family, state(job), str(placements(job)), landed(job), elapsed(job, now))
             for job in record.latest
         ]
         yield Text(f"{record.run.run_id}  {record.run.status}")
@@ -100,7 +121,7 @@ class _Lines:
     def __init__(self, *, several: bool) -> None:
         self._several = several
         self._shown: dict[str, tuple[object, ...]] = {}
-        self._cells: dict[str, tuple[str, datetime]] = {}
+        self._landed: dict[str, tuple[str, datetime]] = {}
 
     def show(self, records: Sequence[RunRecord], now: datetime) -> None:
         for record in records:
@@ -109,11 +130,11 @@ class _Lines:
 
     def _show(self, job: Job, now: datetime) -> None:
         stage = (state(job), placements(job))
-        landed, since = self._cells.get(job.job_key, ("", now))
-        if stage == self._shown.get(job.job_key) and (cells(job) == landed or now - since < _BETWEEN_CELLS):
+        before, since = self._landed.get(job.job_key, ("", now))
+        if stage == self._shown.get(job.job_key) and (landed(job) == before or now - since < _BETWEEN_CELLS):
             return
         self._shown[job.job_key] = stage
-        self._cells[job.job_key] = (cells(job), now)
+        self._landed[job.job_key] = (landed(job), now)
         name = f"{job.run_id} {job.family}" if self._several else job.family
-        words = (state(job), f"placement {placements(job)}", cells(job), elapsed(job, now))
+        words = (state(job), f"placement {placements(job)}", landed(job), elapsed(job, now))
         note(f"{moment(now)} {name}: {', '.join(filter(None, words))}")

@@ -11,10 +11,10 @@ from rich.table import Table
 
 from runtender.cli.filters import took
 from runtender.cli.output import facts, heading, table
-from runtender.cli.progress import cells, elapsed, placements, state
+from runtender.cli.progress import cells, elapsed, placements, state, workers
 from runtender.cli.text import moment, span
 from runtender.client.records import RunRecord
-from runtender.model import CleanupState, Deadlines, HistoryRow, Job, Run
+from runtender.model import CleanupState, Deadlines, HistoryRow, Job, KubernetesPlan, Run
 
 
 def list_parts(runs: Iterable[Run], now: datetime, places: Mapping[str, int]) -> Iterator[RenderableType]:
@@ -134,6 +134,8 @@ def _job_facts(job: Job, now: datetime) -> RenderableType:
             ("Phase", job.phase.value),
             ("Detail", job.detail),
             ("Runtime", " ".join((job.runtime, job.plan.machine_type, job.plan.accelerator_type))),
+            ("Cluster", _cluster(job.plan.kubernetes)),
+            ("Workers", _workers(job)),
             ("Models", ", ".join(job.plan.models)),
             ("Image", job.plan.image_uri),
             ("Elapsed", elapsed(job, now)),
@@ -144,6 +146,25 @@ def _job_facts(job: Job, now: datetime) -> RenderableType:
             ("Next look", moment(job.wake_at) if job.wake_at else ""),
         ]
     )
+
+
+def _cluster(plan: KubernetesPlan | None) -> str:
+    if plan is None:
+        return ""
+    return f"{plan.cluster_name} in {plan.cluster_location or 'no place yet'}, namespace {plan.namespace}"
+
+
+def _workers(job: Job) -> str:
+    """Say which workers are at it, done or failed, by the numbers that Kubernetes gives them."""
+    if job.indexes is None:
+        return ""
+    words = (
+        workers(job),
+        f"{job.indexes.active} at work" if job.indexes.active else "",
+        f"done {job.indexes.completed}" if job.indexes.completed else "",
+        f"failed {job.indexes.failed}" if job.indexes.failed else "",
+    )
+    return "; ".join(filter(None, words))
 
 
 def _deadlines(deadlines: Deadlines) -> Iterator[tuple[str, str]]:

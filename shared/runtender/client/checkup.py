@@ -13,7 +13,9 @@ from enum import StrEnum
 from runtender.capacity.classify import was_guessed
 from runtender.client.dead_letters import DeadLetterBox
 from runtender.client.world import World
-from runtender.errors import RuntenderError
+from runtender.engine.clusters import MayNotLook, read_clusters
+from runtender.errors import Rejected, RuntenderError
+from runtender.forecast.gke_run import ClusterName
 from runtender.model import CleanupState
 from runtender.wire.documents import job_from_document
 
@@ -97,6 +99,25 @@ def _topics(world: World) -> Iterator[Finding]:
                 what=f"there is no topic {topic} in project {settings.project}",
                 remedy=f"create it, or name the right one by {variable}",
             )
+
+
+def _cluster(world: World) -> Iterator[Finding]:
+    name, api = world.settings.gke_cluster, world.clusters
+    if not name or api is None:
+        return
+    try:
+        read_clusters(world.settings, api, [ClusterName.parse(name)])
+    except MayNotLook as error:
+        yield Finding(
+            check="cluster",
+            level=Level.NOTE,
+            what=f"{name} was not looked at: {error}",
+            remedy="ask for the right to look at it, or see what on_submit logs",
+        )
+    except Rejected as error:
+        yield Finding(
+            check="cluster", level=Level.PROBLEM, what=str(error), remedy="mend it, or correct SF_GKE_CLUSTER"
+        )
 
 
 def _clock(world: World) -> Iterator[Finding]:
@@ -191,6 +212,7 @@ _CHECKS: Mapping[str, Check] = {
     _FIRST: _store,
     "buckets": _buckets,
     "topics": _topics,
+    "cluster": _cluster,
     "clock": _clock,
     "ticks": _overdue,
     "cleanups": _stuck,
@@ -202,6 +224,7 @@ _FINE: Mapping[str, str] = {
     _FIRST: "answers",
     "buckets": "are there and can be listed",
     "topics": "are there",
+    "cluster": "the plane's own is there, or none is set",
     "clock": "agrees with the server's",
     "ticks": "every job that is due has been looked at",
     "cleanups": "nothing is stuck",
