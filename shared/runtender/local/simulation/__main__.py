@@ -90,14 +90,22 @@ def _play_pairs() -> tuple[int, list[str]]:
 def _tear(crash: tuple[int, Mapping[int, Fate]]) -> tuple[int, list[str]]:
     """Play a crash of a plot with each second one; return how many these are, and the stories of broken rules."""
     number, first = crash
-    pairs = list(second_crashes(ALL_PLOTS[number], first))
-    broken = []
-    for fates in pairs:
-        try:
-            ALL_PLOTS[number].play(fates)
-        except BrokenPlot as error:
-            broken.append(str(error))
-    return len(pairs), broken
+    count, broken = 0, []
+    try:
+        for fates in second_crashes(ALL_PLOTS[number], first):
+            count += 1
+            broken += _broken_by(number, fates)
+    except BrokenPlot as error:
+        broken.append(str(error))
+    return count, broken
+
+
+def _broken_by(number: int, fates: Mapping[int, Fate]) -> list[str]:
+    try:
+        ALL_PLOTS[number].play(fates)
+    except BrokenPlot as error:
+        return [str(error)]
+    return []
 
 
 def _pool() -> ProcessPoolExecutor:
