@@ -26,6 +26,7 @@ from runtender.ports import Objects, Remove
 from runtender.wire.documents import job_from_document
 
 EARLY, LATE = 200, 2000
+WARM_UPS = 10
 _AIM = 1.05
 _RUNS_AT_ONCE = 10
 _EVENTS_PER_RUN = 4
@@ -35,11 +36,14 @@ _TIME_SCALE = "20"
 # To glibc; elsewhere it says nothing.
 _ONE_POOL = {"MALLOC_ARENA_MAX": "1"}
 _MOST_JOBS = 1000
-_WARM_UPS, _MOST_WARM_UPS = 10, 100
+_MOST_WARM_UPS = 100
 
 
-def measure(early: int, late: int) -> tuple[float, float, int]:
-    """Return the process's resident memory in MiB after `early` and `late` events, and how many runs came to rest."""
+def measure(early: int, late: int, warm_ups: int) -> tuple[float, float, int]:
+    """Return the process's resident memory in MiB after `early` and `late` events, and how many runs came to rest.
+
+    Before the first that counts, runs go through it `warm_ups` times, and on until one has come to rest.
+    """
     memory: dict[int, float] = {}
     at_rest = 0
     with (
@@ -47,7 +51,7 @@ def measure(early: int, late: int) -> tuple[float, float, int]:
         tempfile.TemporaryDirectory() as name,
         Stack(WHOLE_FUNCTIONS, Path(name, "plane"), url, SF_TIME_SCALE=_TIME_SCALE, **_ONE_POOL) as stack,
     ):
-        _warm_up(stack)
+        _warm_up(stack, warm_ups)
         for events in range(_EVENTS_AT_ONCE, late + 1, _EVENTS_AT_ONCE):
             _live(stack, f"m{events}")
             at_rest += _take_out(stack)
@@ -57,12 +61,12 @@ def measure(early: int, late: int) -> tuple[float, float, int]:
     return memory[early], memory[late], at_rest
 
 
-def _warm_up(stack: Stack) -> None:
+def _warm_up(stack: Stack, least: int) -> None:
     at_rest = 0
     for turn in range(_MOST_WARM_UPS):
         _live(stack, f"w{turn}")
         at_rest += _take_out(stack)
-        if at_rest and turn >= _WARM_UPS:
+        if at_rest and turn >= least:
             return
     raise SystemExit("no run has come to rest")
 
@@ -105,9 +109,9 @@ def resident_mib(pid: int | None) -> float:
     return int(kib) / 1024
 
 
-def figures(early: int, late: int) -> list[dict[str, Any]]:
+def figures(early: int, late: int, warm_ups: int) -> list[dict[str, Any]]:
     """Return the later memory as a multiple of the earlier."""
-    before, after, at_rest = measure(early, late)
+    before, after, at_rest = measure(early, late, warm_ups)
     detail = f"{after:.0f} MiB against {before:.0f} MiB; {at_rest} runs had come to rest"
     name = f"memory of the functions after {late:,} events against after {early}"
     return [figure(name, round(after / before, 2), unit="x", aim=_AIM, detail=detail)]
@@ -117,5 +121,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--early", type=int, default=EARLY, help="a multiple of 40")
     parser.add_argument("--late", type=int, default=LATE, help="a multiple of 40")
+    parser.add_argument(
+        "--warm-ups", type=int, default=WARM_UPS, help="times 40 events that do not count, at least"
+    )
     options = parser.parse_args()
-    print(json.dumps(figures(options.early, options.late)))
+    print(json.dumps(figures(options.early, options.late, options.warm_ups)))

@@ -14,14 +14,15 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.e2e
 @pytest.mark.parametrize(
-    ("runs", "alive"),
+    ("runs", "alive", "time_scale"),
     [
-        pytest.param(1000, 20, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
-        pytest.param(6, 3),
+        pytest.param(1000, 20, 20, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
+        pytest.param(6, 3, 60),
     ],
 )
-def test_a_rush_is_worked_off_in_its_order_within_budget_and_limit(runs, alive):
+def test_a_rush_is_worked_off_in_its_order_within_budget_and_limit(runs, alive, time_scale):
     asked = ["--runs", str(runs), "--alive", str(alive), "--spread", str(runs / 100), "--budget", "200"]
+    asked += ["--time-scale", str(time_scale)]
     command = [sys.executable, "-m", "tests.bench.rush", *asked]
     played = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     figures = {one["figure"]: one for one in json.loads(played.stdout)}

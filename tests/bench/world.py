@@ -157,6 +157,7 @@ class World:
         for bucket in BUCKETS:
             objects.make_bucket(bucket, self.clock.now())
         session = requests.Session()
+        session.trust_env = False
         for host, handle in (("storage", objects.handle), ("compute", self.compute.handle)):
             session.mount(f"http://{host}", CoreAdapter(handle, self.clock.now))
         self.documents = MemoryStore()
