@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from copy import deepcopy
 
 from runtender.local.kubernetes.admission import Admission
 from runtender.local.kubernetes.cluster import Cluster
@@ -17,6 +16,7 @@ from runtender.local.kubernetes.documents import (
     Document,
     Key,
     controller_of,
+    copied,
     holds,
     is_ending,
     labels_of,
@@ -77,7 +77,7 @@ class DeploymentController:
         return [pod for pod in owned if not is_ending(pod)]
 
     def _make(self, key: Key, deployment: Document, version: str) -> bool:
-        template = deepcopy(deployment["spec"]["template"])
+        template = copied(deployment["spec"]["template"])
         prefix = f"{name_of(deployment)}-{version}"
         pod: Document = {
             "apiVersion": "v1",
@@ -122,7 +122,7 @@ class DeploymentController:
             deployment["status"] = {
                 "observedGeneration": deployment["metadata"]["generation"],
                 **{name: count for name, count in counts.items() if count},
-                "conditions": deepcopy(before.get("conditions") or []),
+                "conditions": copied(before.get("conditions") or []),
             }
             enough = ready >= wanted
             reason = "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable"

@@ -15,6 +15,7 @@ Document = dict[str, Any]
 
 # Kinds whose conditions have room for when they were last looked at, which nobody fills any more.
 _PROBED = frozenset({"Job", "Pod"})
+_CONTAINERS = frozenset({dict, list})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
@@ -24,6 +25,15 @@ class Key:
     resource: str
     namespace: str
     name: str
+
+
+def copied(value: Any) -> Any:
+    """Copy an object or a part of one. Many times faster than `deepcopy`, which is ready for more than JSON."""
+    if type(value) is dict:
+        return {key: copied(one) if type(one) in _CONTAINERS else one for key, one in value.items()}
+    if type(value) is list:
+        return [copied(one) if type(one) in _CONTAINERS else one for one in value]
+    return value
 
 
 def stamp(moment: datetime) -> str:

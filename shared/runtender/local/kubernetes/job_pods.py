@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from runtender.local.kubernetes.documents import (
     Document,
     annotations_of,
+    copied,
     finalizers_of,
     holds,
     is_ending,
@@ -91,7 +91,7 @@ class JobPods:
 
 def make_pod(job: Document, index: int | None, *, suffix: str, failures: int | None) -> Document:
     """Return a new pod of a Job, for one index of an Indexed one. `failures` of the index so far are noted on it."""
-    template = deepcopy(job["spec"]["template"])
+    template = copied(job["spec"]["template"])
     metadata = template.get("metadata") or {}
     prefix = name_of(job) if index is None else f"{name_of(job)}-{index}"
     annotations = dict(metadata.get("annotations") or {})

@@ -7,9 +7,9 @@ told apart by a key. A JSON patch (RFC 6902) is a list of steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from typing import Any
 
+from runtender.local.kubernetes.documents import copied
 from runtender.local.kubernetes.errors import StatusError, bad_request
 
 Patch = Callable[[Any, Any], Any]
@@ -38,7 +38,7 @@ _RETAIN = "$retainKeys"
 def merge(target: Any, patch: Any) -> Any:
     """Apply a merge patch."""
     if not isinstance(patch, Mapping):
-        return deepcopy(patch)
+        return copied(patch)
     merged = dict(target) if isinstance(target, Mapping) else {}
     for name, value in patch.items():
         if value is None:
@@ -51,7 +51,7 @@ def merge(target: Any, patch: Any) -> Any:
 def merge_strategically(target: Any, patch: Any) -> Any:
     """Apply a strategic merge patch; raises `StatusError` 400 for one that cannot be applied."""
     if not isinstance(patch, Mapping):
-        return deepcopy(patch)
+        return copied(patch)
     merged = dict(target) if isinstance(target, Mapping) else {}
     if patch.get(_DIRECTIVE) == "replace":
         merged = {}
@@ -74,7 +74,7 @@ def merge_strategically(target: Any, patch: Any) -> Any:
 
 def apply_steps(target: Any, steps: Any) -> Any:
     """Apply a JSON patch; raises `StatusError` 422 for a step that cannot be taken."""
-    result = deepcopy(target)
+    result = copied(target)
     if not isinstance(steps, list):
         raise bad_request(
             "error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch"
@@ -101,7 +101,7 @@ def _merge_list(name: str, present: list[Any], patch: list[Any], order: list[Any
         return [*present, *(one for one in patch if one not in present)]
     key = _key_of(name, [*present, *patch])
     if key is None:
-        return deepcopy(patch)
+        return [copied(one) for one in patch]
     merged = [] if any(one.get(_DIRECTIVE) == "replace" for one in patch) else list(present)
     for entry in patch:
         if entry.get(_DIRECTIVE) == "replace":

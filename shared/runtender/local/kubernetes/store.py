@@ -10,11 +10,11 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from runtender.local.kubernetes.documents import (
     Document,
     Key,
+    copied,
     finalizers_of,
     is_ending,
     metadata_of,
@@ -111,7 +111,7 @@ class Store:
         before = self.get(key)
         if before is None:
             return None
-        document = _copied(before)
+        document = copied(before)
         change(document)
         self.put(key.resource, document)
         return self.get(key)
@@ -121,7 +121,7 @@ class Store:
         before = self.get(key)
         if before is None:
             return None
-        document = _copied(before)
+        document = copied(before)
         self._number(key.resource, before, document)
         return self._remove(key, document)
 
@@ -173,17 +173,6 @@ class Store:
         self._changes.append(change)
         for listener in self._listeners:
             listener(change)
-
-
-def _copied(document: Document) -> Document:
-    """Copy a JSON document. Several times faster than copying whatever an object may be."""
-    return {key: _copied_value(value) for key, value in document.items()}
-
-
-def _copied_value(value: Any) -> Any:
-    if isinstance(value, dict):
-        return _copied(value)
-    return [_copied_value(one) for one in value] if isinstance(value, list) else value
 
 
 def _stays(resource: str, document: Document) -> bool:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import deepcopy
 
 from runtender.local.http import HttpResponse, json_response
 from runtender.local.kubernetes.bodies import check_object, content_type_of, read_json, read_object
 from runtender.local.kubernetes.defaults import fill
-from runtender.local.kubernetes.documents import Document, Key, metadata_of, uid_of
+from runtender.local.kubernetes.documents import Document, Key, copied, metadata_of, uid_of
 from runtender.local.kubernetes.errors import (
     already_exists,
     bad_request,
@@ -91,7 +90,7 @@ def patch(parts: Parts, call: Call) -> HttpResponse:
         raise unsupported_media(content_type_of(call), PATCHES)
     before = found(parts, call)
     document = apply(before, read_json(call, taken=PATCHES))
-    body = check_object(call, deepcopy(document), parts.schemas)
+    body = check_object(call, copied(document), parts.schemas)
     return _change(parts, call, body.document, body.warnings)
 
 
@@ -118,18 +117,16 @@ def _change(parts: Parts, call: Call, wanted: Document, warnings: Iterable[str])
 
 def _merged(before: Document, wanted: Document, *, part: str) -> Document:
     """Return the new version: the status is changed only by its own path, all else only by the object's."""
-    after = deepcopy(before)
     if part == "status":
-        after["status"] = deepcopy(wanted.get("status") or {})
-        return after
-    metadata = deepcopy(wanted["metadata"])
+        return {**copied(before), "status": copied(wanted.get("status") or {})}
+    metadata = copied(wanted["metadata"])
     for name in _SERVERS_OWN:
         metadata.pop(name, None)
         if name in before["metadata"]:
             metadata[name] = before["metadata"][name]
-    after = {**deepcopy(wanted), "metadata": metadata}
+    after = {**copied(wanted), "metadata": metadata}
     if "status" in before:
-        after["status"] = deepcopy(before["status"])
+        after["status"] = copied(before["status"])
     return after
 
 
