@@ -108,6 +108,10 @@ class Catalogue:
         """All zones, region by region."""
         return tuple(zone for zones in self.regions.values() for zone in zones)
 
+    def has_zone(self, zone: str) -> bool:
+        """Say whether there is such a zone."""
+        return zone in self.regions.get(region_of(zone), ())
+
     def machine(self, zone: str, name: str) -> MachineType | None:
         """Look a machine type up; None when the zone has none of that name."""
         machine = _machine(name)

@@ -160,7 +160,7 @@ class ComputeCore:
         if project != self._state.project:
             raise errors.not_found(f"projects/{project}")
         zone = call.parts.get("zone")
-        if zone is not None and zone not in self._state.catalogue.zones:
+        if zone is not None and not self._state.catalogue.has_zone(zone):
             raise errors.invalid_value("zone", zone, "Unknown zone.")
 
     def _strike(

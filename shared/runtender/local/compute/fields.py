@@ -6,7 +6,6 @@ A reader that asks for too little must miss here what it would miss in the cloud
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from runtender.local.compute.errors import invalid_value
@@ -36,11 +35,14 @@ def select(mask: Mask, document: Any) -> Any:
         return document
     if isinstance(document, list):
         return [select(mask, item) for item in document]
-    if not isinstance(document, Mapping):
+    if not isinstance(document, dict):
         return document
-    every = mask.get("*")
-    found = ((key, mask.get(key, every), value) for key, value in document.items())
-    return {key: select(below, value) for key, below, value in found if below is not None}
+    every, selected = mask.get("*"), {}
+    for key, value in document.items():
+        below = mask.get(key, every)
+        if below is not None:
+            selected[key] = select(below, value)
+    return selected
 
 
 class _Unreadable(Exception):
