@@ -38,7 +38,7 @@ class HttpRequest:
     @property
     def segments(self) -> tuple[str, ...]:
         """The path's parts, each percent-decoded by itself: an encoded slash stays inside its part."""
-        return tuple(unquote(part) for part in self.path.strip("/").split("/"))
+        return tuple(map(unquote, self.path.strip("/").split("/")))
 
     def json(self) -> Any:
         """Parse the body; raises ValueError when it is not JSON. An empty body is an empty object."""

@@ -244,7 +244,8 @@ def _no_method(request: HttpRequest) -> HttpResponse:
 
 def _route(request: HttpRequest) -> tuple[str, tuple[str, ...]] | None:
     """Return the API method a request calls, and the names in its path; None when there is no such method."""
-    service, path = request.segments[0], request.segments
+    path = request.segments
+    service = path[0]
     if service in {"upload", "download"}:
         path = path[1:]
     match path:
