@@ -138,11 +138,12 @@ class Fiber:
         self._back = threading.Semaphore(0)
         self._error: BaseException | None = None
         self._abandoned = False
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread: threading.Thread | None = None
 
     def resume(self) -> None:
         """Let it run until it parks or ends; raises what it raised."""
-        if self._thread.ident is None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
         else:
             self._go.release()
