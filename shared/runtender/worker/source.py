@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib.resources import files
 
 _OURS = re.compile(r"^from runtender\.worker\.(\w+) import .+\n", re.MULTILINE)
@@ -40,6 +41,7 @@ def secrets_source() -> str:
     return _text("secrets.py")
 
 
+@cache
 def _text(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
