@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -71,7 +70,7 @@ def parse_run(arguments: Sequence[str]) -> RunArguments:
         raise UsageError("docker: Error response from daemon: no command specified.")
     options = dict(option.partition("=")[::2] for option in flags.values.get("--log-opt", []))
     request = Request(
-        name=flags.last("--name") or f"container-{secrets.token_hex(4)}",
+        name=flags.last("--name") or f"container-{os.urandom(4).hex()}",
         image=image,
         argv=tuple(argv),
         environment=_environment(flags.values.get("--env", [])),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import signal
 import time
 from collections.abc import Iterator, Mapping
@@ -127,7 +126,8 @@ class Container:
 
 def create(home: MachineHome, request: Request) -> Container:
     """Make the folder of a new container."""
-    container = Container(home.containers / secrets.token_hex(32))
+    # Not from `secrets`, which loads what each docker command would pay for.
+    container = Container(home.containers / os.urandom(32).hex())
     container.root.mkdir(parents=True)
     (container.root / "tmp").mkdir()
     (container.folder / "request.json").write_text(json.dumps(asdict(request)), encoding="utf-8")
