@@ -21,6 +21,19 @@ from runtender.gcp.trust import POOLED_CONNECTIONS
 CLOUD_PLATFORM = "https://www.googleapis.com/auth/cloud-platform"
 
 
+class HttpAnswer(Protocol):
+    """What the adapters use of `requests.Response`. Names of `headers` are found in any case."""
+
+    @property
+    def status_code(self) -> int: ...
+
+    @property
+    def content(self) -> bytes: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+
 class HttpSession(Protocol):
     """What the adapters use of `requests.Session`."""
 
@@ -33,7 +46,7 @@ class HttpSession(Protocol):
         data: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: tuple[float, float] | None = None,
-    ) -> requests.Response:
+    ) -> HttpAnswer:
         """Send one request; `timeout` is for connecting and for reading. Raises `requests.RequestException`."""
 
 

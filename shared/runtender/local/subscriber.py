@@ -11,7 +11,7 @@ from typing import Any
 import requests
 
 from runtender.errors import Rejected, Retryable
-from runtender.gcp.session import HttpSession, plain_session
+from runtender.gcp.session import HttpAnswer, HttpSession, plain_session
 from runtender.ports import Held
 
 _TIMEOUT_S = (5.0, 30.0)
@@ -44,10 +44,10 @@ class EmbeddedSubscriptions:
     def _ask(self, subscription: str, verb: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         answer = self._send("POST", f"subscriptions/{subscription}:{verb}", body)
         _check(answer, f"subscription {subscription!r}")
-        document: Mapping[str, Any] = answer.json()
+        document: Mapping[str, Any] = json.loads(answer.content)
         return document
 
-    def _send(self, verb: str, path: str, body: Mapping[str, Any] | None) -> requests.Response:
+    def _send(self, verb: str, path: str, body: Mapping[str, Any] | None) -> HttpAnswer:
         content = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         try:
@@ -58,11 +58,11 @@ class EmbeddedSubscriptions:
             raise Retryable(f"{path}: the dispatcher did not answer: {error}") from error
 
 
-def _check(answer: requests.Response, what: str) -> None:
-    words = f"HTTP {answer.status_code}: {answer.text[:500]}"
+def _check(answer: HttpAnswer, what: str) -> None:
+    words = f"HTTP {answer.status_code}: {answer.content[:500].decode(errors='replace')}"
     if answer.status_code in range(400, 500):
         raise Rejected.because(what, f"was refused: {words}", "see whether this is the plane that is meant")
-    if not answer.ok:
+    if answer.status_code >= 500:
         raise Retryable(f"{what}: {words}")
 
 

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from io import BytesIO
 
 import requests
 from requests.structures import CaseInsensitiveDict
 
 from runtender.local.http import CoreHandler, HttpRequest
+
+
+@dataclass(frozen=True, slots=True)
+class CoreAnswer:
+    """A `gcp.session.HttpAnswer`."""
+
+    status_code: int
+    content: bytes
+    headers: Mapping[str, str]
 
 
 class CoreSession:
@@ -28,7 +37,7 @@ class CoreSession:
         data: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: tuple[float, float] | None = None,
-    ) -> requests.Response:
+    ) -> CoreAnswer:
         """Send one request; raises `requests.ConnectionError` where the core drops the connection."""
         del timeout  # A core answers at once, or not at all.
         host, _, path = url.partition("://")[2].partition("/")
@@ -38,8 +47,4 @@ class CoreSession:
         answer = self._cores[host](asked, self._now())
         if answer.status == 0:
             raise requests.ConnectionError("the connection broke before an answer came")
-        response = requests.Response()
-        response.status_code = answer.status
-        response.headers = CaseInsensitiveDict(answer.headers)
-        response.raw = BytesIO(answer.body)
-        return response
+        return CoreAnswer(answer.status, answer.body, CaseInsensitiveDict(answer.headers))
