@@ -6,11 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-kubernetes = pytest.importorskip("kubernetes", reason="the package kubernetes is not installed")
+
+@pytest.fixture(scope="module")
+def kubernetes():
+    """The package: hundreds of modules, which only who runs these tests has to load."""
+    return pytest.importorskip("kubernetes", reason="the package kubernetes is not installed")
 
 
 @pytest.fixture
-def api(served) -> Iterator:
+def api(kubernetes, served) -> Iterator:
     configuration = kubernetes.client.Configuration()
     configuration.host = f"https://{served.server.endpoint}"
     configuration.ssl_ca_cert = str(served.own.ca_file)
@@ -20,34 +24,39 @@ def api(served) -> Iterator:
 
 
 @pytest.fixture
-def batch(api):
+def batch(kubernetes, api):
     return kubernetes.client.BatchV1Api(api)
 
 
 @pytest.fixture
-def core(api):
+def core(kubernetes, api):
     return kubernetes.client.CoreV1Api(api)
 
 
-def wait_for_end(batch, name: str):
-    """Watch a Job until a condition says that it has ended."""
-    watch = kubernetes.watch.Watch()
-    selector = f"metadata.name={name}"
-    for event in watch.stream(
-        batch.list_namespaced_job, "default", field_selector=selector, timeout_seconds=20
-    ):
-        for condition in event["object"].status.conditions or ():
-            if condition.type in {"Complete", "Failed"} and condition.status == "True":
-                watch.stop()
-                return event["object"]
-    raise AssertionError(f"job {name} did not end")
+@pytest.fixture
+def wait_for_end(kubernetes, batch):
+    """Watch a Job until a condition says that it has ended, and return it."""
+
+    def wait(name: str):
+        watch = kubernetes.watch.Watch()
+        selector = f"metadata.name={name}"
+        for event in watch.stream(
+            batch.list_namespaced_job, "default", field_selector=selector, timeout_seconds=20
+        ):
+            for condition in event["object"].status.conditions or ():
+                if condition.type in {"Complete", "Failed"} and condition.status == "True":
+                    watch.stop()
+                    return event["object"]
+        raise AssertionError(f"job {name} did not end")
+
+    return wait
 
 
-def test_a_job_is_made_watched_read_and_deleted(batch, core, job) -> None:
+def test_a_job_is_made_watched_read_and_deleted(kubernetes, batch, core, wait_for_end, job) -> None:
     created = batch.create_namespaced_job("default", job("j", "say", "hello", "bye"))
     assert (created.metadata.name, created.spec.backoff_limit) == ("j", 6)
 
-    ended = wait_for_end(batch, "j")
+    ended = wait_for_end("j")
     assert (ended.status.succeeded, ended.status.completed_indexes) == (2, "0,1")
     assert ended.status.completion_time >= ended.status.start_time
 
@@ -64,10 +73,10 @@ def test_a_job_is_made_watched_read_and_deleted(batch, core, job) -> None:
     assert batch.delete_namespaced_job("j", "default", body=options).status == "Success"
 
 
-def test_a_failed_pod_tells_its_exit_code(batch, core, job) -> None:
+def test_a_failed_pod_tells_its_exit_code(batch, core, wait_for_end, job) -> None:
     batch.create_namespaced_job("default", job("j", "fail", "3", workers=1, backoffLimitPerIndex=0))
 
-    ended = wait_for_end(batch, "j")
+    ended = wait_for_end("j")
 
     assert [one.reason for one in ended.status.conditions if one.type == "Failed"] == ["FailedIndexes"]
     (pod,) = core.list_namespaced_pod("default").items
@@ -90,7 +99,7 @@ def test_a_failed_pod_tells_its_exit_code(batch, core, job) -> None:
         ),
     ],
 )
-def test_a_refusal_is_an_error_with_its_status(batch, job, code, reason, call) -> None:
+def test_a_refusal_is_an_error_with_its_status(kubernetes, batch, job, code, reason, call) -> None:
     with pytest.raises(kubernetes.client.ApiException) as caught:
         call(batch, job)
 
@@ -127,5 +136,5 @@ def test_a_list_is_continued(batch, job) -> None:
     assert [one.metadata.name for one in (*first.items, *second.items)] == ["a", "b", "c"]
 
 
-def test_a_server_says_its_version(api) -> None:
+def test_a_server_says_its_version(kubernetes, api) -> None:
     assert kubernetes.client.VersionApi(api).get_code().minor == "34"

@@ -87,6 +87,7 @@ class World:
         for bucket in ("code", "wh"):
             self.objects_core.make_bucket(bucket, self.clock.now())
         session = requests.Session()
+        session.trust_env = False
         session.mount("http://storage", CoreAdapter(self.objects_core.handle, self.clock.now))
         session.mount("http://compute", CoreAdapter(self.compute.handle, self.clock.now))
         self.store = MemoryStore()

@@ -117,6 +117,7 @@ class ClusterWorld:
         self.events = True
         self.pods: dict[int, PodStarted] = {}
         session = requests.Session()
+        session.trust_env = False
         session.mount("http://gke", CoreAdapter(self.gke.handle, self.clock.now))
         session.mount("https://standing.gke", CoreAdapter(self.kubernetes.handle, self.clock.now))
         self.session = session
