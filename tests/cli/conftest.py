@@ -296,7 +296,9 @@ def quota_of() -> Callable[..., GoogleQuota]:
         clock = SystemClock()
         session = requests.Session()
         session.mount("http://", CoreAdapter(ComputeCore(project="demo", **parts).handle, clock.now))
-        api = RestApi(session, "http://compute/compute/v1", clock=clock, timeout=timedelta(seconds=1))
+        # Shorter than the pause before a second try.
+        timeout = timedelta(milliseconds=200)
+        api = RestApi(session, "http://compute/compute/v1", clock=clock, timeout=timeout)
         return GoogleQuota("demo", api, None, clock=clock)
 
     return make

@@ -330,7 +330,7 @@ def test_all_faults_of_message_and_config_are_told_at_once(runtender, flights, m
 
 
 # Ten times ten times ..., 10 GB in all, in 600 characters.
-_ALIASES = "a0: &a0 [x]\n" + "".join(
+_ALIASES = f"a0: &a0 {'x' * 1000}\n" + "".join(
     f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 11)
 )
 _UNREADABLE = {
