@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from runtender.local.store import SqliteStore
 from runtender.local.watch import processes_of
 
 pytestmark = pytest.mark.e2e
@@ -33,7 +35,8 @@ def runtender(tmp_path: Path) -> Iterator[Runtender]:
         )
 
     yield run
-    run("local", "down")
+    if processes_of(tmp_path):
+        run("local", "down")
 
 
 @pytest.fixture
@@ -52,13 +55,20 @@ def a_working_machine(runtender: Runtender, folder: Path) -> str:
     submitted = runtender("submit", "--kind", "task", str(task), "--format", "json")
     assert submitted.returncode == 0, submitted.stderr
     run_id = str(json.loads(submitted.stdout)["run_id"])
-    await_that(lambda: "RUNNING" in {job["phase"] for job in described(runtender, run_id)["jobs"]})
+    await_phase(folder, "RUNNING")
+    assert described(runtender, run_id)["jobs"][0]["phase"] == "RUNNING"
     return run_id
 
 
 def described(runtender: Runtender, run_id: str) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(runtender("describe", run_id, "--format", "json").stdout)
     return document
+
+
+def await_phase(folder: Path, phase: str) -> None:
+    """Wait until the folder's only job is in a phase; the command would be a process per look."""
+    with closing(SqliteStore(folder / ".runtender" / "cloud" / "store.sqlite")) as store:
+        await_that(lambda: [found.data["phase"] for found in store.find("jobs")] == [phase])
 
 
 def await_that(statement: Callable[[], bool]) -> None:
@@ -92,7 +102,7 @@ def test_a_run_that_is_cancelled_twice_ends_once_and_its_machine_with_it(
         assert runtender("cancel", run_id).returncode == 0
     waited = runtender("wait", run_id, "--format", "json")
     assert waited.returncode == 6, waited.stderr
-    await_that(lambda: described(runtender, run_id)["jobs"][0]["phase"] == "DONE")
+    await_phase(tmp_path, "DONE")
     assert processes_of(tmp_path / ".runtender" / "cloud" / "machines") == []
     assert runtender("cancel", run_id).returncode == 0, "after the end there is nothing to do"
     assert described(runtender, run_id)["jobs"][0]["outcome"] == "CANCELLED"
