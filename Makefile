@@ -3,6 +3,9 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 
+# Hundreds of interpreters are started here: each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 READY := .venv/ready
 # More than cores: the tests of the local cloud mostly wait.
