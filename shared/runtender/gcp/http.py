@@ -50,6 +50,8 @@ class Reply:
     def retry_after_s(self, now: datetime) -> float | None:
         """Return the seconds that the server asks to wait, given either way the header may be written."""
         value = self.headers.get("Retry-After", "").strip()
+        if not value:
+            return None
         if value.isascii() and value.isdigit():
             return float(value)
         try:

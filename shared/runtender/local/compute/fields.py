@@ -6,6 +6,7 @@ A reader that asks for too little must miss here what it would miss in the cloud
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from runtender.local.compute.errors import invalid_value
@@ -17,6 +18,8 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]+|\S")
 _NAME = re.compile(r"[A-Za-z0-9_-]+|\*")
 
 
+# A client asks in the same words again and again.
+@lru_cache(maxsize=64)
 def parse_fields(text: str) -> Mask:
     """Read a mask such as `nextPageToken,items/*/instances(id,labels)`; raises `ApiError` (400) for anything else."""
     tokens = [*_TOKEN.findall(text), ""]

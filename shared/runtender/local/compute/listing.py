@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from runtender.local.compute.errors import ApiError, invalid_value
@@ -28,6 +29,8 @@ _AND, _OR, _NOT = (re.compile(rf"\s*{word}(?![A-Za-z0-9_.-])") for word in ("AND
 _OPENS, _CLOSES, _ENDS = re.compile(r"\s*\("), re.compile(r"\s*\)"), re.compile(r"\s*(\)|$)")
 
 
+# A client asks in the same words again and again.
+@lru_cache(maxsize=64)
 def parse_filter(text: str) -> Test:
     """Compile a filter expression: `field op value` with =, !=, :*, eq, ne; AND, OR, NOT, parentheses.
 
