@@ -63,7 +63,7 @@ def answered(ended: subprocess.CompletedProcess[str], exit_code: int = 0) -> Any
         pytest.param("first-placement-out-of-stock", marks=pytest.mark.slow),
         "events-three-times-out-of-order",
         "functions-killed-after-the-insert",
-        "preempted-mid-run",
+        pytest.param("preempted-mid-run", marks=pytest.mark.slow),
     ],
 )
 def test_a_scenario_ends_as_on_the_embedded_backend(

@@ -26,7 +26,6 @@ TELLING = {
     "gke-functions-killed-after-the-create",
     "gke-index-fails",
     "gke-name-taken",
-    "home-region-without-quota",
     "insert-times-out",
     "name-taken-by-a-stranger",
     "no-capacity",

@@ -288,4 +288,4 @@ def told(machine, examples):
     return test
 
 
-TestMachines, TestClusters = told(Machines, 300), told(Clusters, 150)
+TestMachines, TestClusters = told(Machines, 200), told(Clusters, 100)

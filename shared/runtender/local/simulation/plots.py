@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import zip_longest
 
 from runtender.local.compute.stock import Stock
 from runtender.local.scenario import Shape, Stockout
@@ -126,6 +127,17 @@ def freezes(points: Iterable[Point], span: timedelta) -> Iterator[Mapping[int, F
     for point in points:
         if point.at % 2:
             yield {point.invocation: Fate(freeze_at=point.at, freeze_for=span)}
+
+
+def around_changes(points: Iterable[Point]) -> Iterator[Point]:
+    """Choose the points after each call that changed something, after the look before it, and after the last of all.
+
+    A handler that is held before a change goes on to make it when all that it has seen is old.
+    """
+    after_calls = [point for point in points if point.at % 2]
+    for point, then in zip_longest(after_calls, after_calls[1:]):
+        if point.news or then is None or then.news or then.invocation != point.invocation:
+            yield point
 
 
 def cancel_all(world: World) -> None:
