@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 READY := .venv/ready
 # More than cores: the tests of the local cloud mostly wait.
-TEST_PROCESSES ?= 3
+TEST_PROCESSES ?= 4
 
 .PHONY: help
 help: ## list the commands
@@ -20,16 +20,23 @@ demo: $(READY) ## one forecast from submit message to cleaned-up machine, in the
 	@$(BIN)/runtender local demo
 
 .PHONY: test
-test: check ## everything: the checks, then all tests
+test: $(READY) ## everything: the checks, then all tests
+	@$(MAKE) --jobs=2 check collect
 	@echo "==> pytest"
 	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
+
+# Beside the type checker, which uses one core: all that it compiles, each test process would compile for itself.
+.PHONY: collect
+collect: $(READY)
+	@echo "==> pytest, collecting"
+	@told=$$($(BIN)/python -m pytest --collect-only --quiet) || { tail -n 100 <<<"$$told"; exit 1; }
 
 .PHONY: scenarios
 scenarios: $(READY) ## every shipped scenario of the local cloud, on real processes; some on Google's emulators too
 	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) -m "" -v tests/e2e/test_scenarios.py tests/e2e/test_google_backend.py
 
 .PHONY: proofs
-proofs: $(READY) ## a handler held at every call for every span, long plots whole, and whatever else the simulation's tests leave out each time
+proofs: $(READY) ## a handler held after every call for every span, long plots whole, and whatever else the simulation's tests leave out each time
 	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal -m "" tests/simulation
 
 .PHONY: acceptance
