@@ -235,12 +235,19 @@ class Worker:
         return returned
 
     def _pass_on(self, source: Any, sink: int) -> None:
+        """Pass output on as it comes. What is kept of both streams is kept in whole lines, however they come in pieces."""
+        begun = b""
         while chunk := os.read(source.fileno(), _CHUNK):
-            self.tail.add(chunk)
+            begun += chunk
+            ends = 1 + max(begun.rfind(b"\n"), begun.rfind(b"\r"))
+            if ends or len(begun) > _CHUNK:
+                self.tail.add(begun[: ends or None])
+                begun = begun[ends or len(begun) :]
             # A reader of ours that has gone must not stop the command.
             with suppress(OSError):
                 while chunk:
                     chunk = chunk[os.write(sink, chunk) :]
+        self.tail.add(begun)
 
     def _end(self, _number: int, _frame: FrameType | None) -> None:
         if self._process is None:

@@ -41,6 +41,10 @@ import os, signal, sys, time
 def says_much():
     print("out", sys.argv[1:], flush=True)
     sys.stderr.write("err\\n")
+def says_in_pieces():
+    for sink, piece in ((1, "one "), (2, "another\\n"), (1, "line\\n"), (1, "50 %\\r"), (2, "a third\\n"), (1, "100 %")):
+        os.write(sink, piece.encode())
+        time.sleep(0.1)
 def leaves():
     print("seven")
     sys.exit(7)
@@ -119,6 +123,13 @@ def test_a_worker_does_its_work_and_tells_that_it_runs_and_how_it_ended(staged):
     log = staged.blob(ended.log_uri.removeprefix("gs://code/"))
     assert log.name.startswith(f"{LOGS}/3.")
     assert len(log.download_as_bytes()) == len(done.stdout) + len(done.stderr)
+
+
+def test_lines_that_come_in_pieces_are_kept_whole(staged):
+    assert run("says_in_pieces").stdout == "one line\n50 %\n100 %"
+
+    kept = marker(staged, "3.terminal.json").detail
+    assert kept.split("\n") == ["another", "one line", "50 %", "a third", "100 %"]
 
 
 @pytest.mark.parametrize(
