@@ -7,6 +7,9 @@ import secrets
 import time
 from datetime import UTC, datetime
 
+# Not the one that whole programs share: whoever seeds that wants the same draws each time.
+_CHANCE = random.SystemRandom()
+
 
 class SystemClock:
     """The clock of every deployed function and of the command line."""
@@ -22,4 +25,4 @@ class SystemClock:
         return secrets.token_hex(8)
 
     def jitter(self) -> float:
-        return random.random()
+        return _CHANCE.random()
