@@ -11,6 +11,8 @@ import ipaddress
 import os
 import sys
 from functools import cache
+from itertools import chain, cycle, groupby, islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +30,10 @@ _FOREIGN_PREFIXES = ("SF_", "GOOGLE_", "GCLOUD_", "CLOUDSDK_")
 _FOREIGN_NAMES = ("ALL_PROXY", "GCE_METADATA_HOST", "HTTPS_PROXY", "HTTP_PROXY", "STORAGE_EMULATOR_HOST")
 
 _HIDE = "RUNTENDER_TESTS_NO_EMULATOR"
+
+_TESTS = Path(__file__).parent
+# Folders of tests that mostly wait for processes of their own, and of those that are long and use a core all the time.
+_WAIT, _COMPUTE = frozenset({"bench", "e2e"}), frozenset({"simulation"})
 
 _LOCAL_NAMES = frozenset({"", "localhost"})
 
@@ -69,6 +75,36 @@ def _refuse_other_hosts(event: str, args: tuple[Any, ...]) -> None:
 def pytest_configure() -> None:
     _forget_the_callers_environment()
     sys.addaudithook(_refuse_other_hosts)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let every other test process begin with tests that wait, and the rest with such as compute, so that no core idles.
+
+    pytest-xdist gives each process an equal part of the list, in order; what is quick evens out the end.
+    """
+    processes: int = getattr(config, "workerinput", {}).get("workercount", 1)
+    if processes == 1:
+        return
+    parts: list[list[pytest.Item]] = [[] for _ in range(processes)]
+    # Whole files: their tests share servers.
+    files = groupby([item for item in items if _folder(item) in _WAIT], lambda item: item.path)
+    for part, (_, tests) in zip(cycle(parts[::2]), files, strict=False):
+        part.extend(tests)
+    for part, test in zip(
+        cycle(parts[1::2]), [item for item in items if _folder(item) in _COMPUTE], strict=False
+    ):
+        part.append(test)
+    quick = iter([item for item in items if _folder(item) not in _WAIT | _COMPUTE])
+    left = len(items)
+    for number, part in enumerate(parts):
+        size = left // (processes - number)
+        part.extend(islice(quick, max(0, size - len(part))))
+        left -= size
+    items[:] = [*chain.from_iterable(parts), *quick]
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(_TESTS).parts[0]
 
 
 def pytest_collection_finish() -> None:
