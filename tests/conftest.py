@@ -77,6 +77,8 @@ def pytest_configure() -> None:
     sys.addaudithook(_refuse_other_hosts)
 
 
+# After what is not asked for has been left out.
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let every other test process begin with tests that wait, and the rest with such as compute, so that no core idles.
 
