@@ -85,22 +85,31 @@ class Told:
 
 
 class Tail:
-    """The end of what the command prints, bounded."""
+    """The end of what the command prints on its two streams, bounded. Their lines are not torn by each other's."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
+        self._begun: dict[int, bytes] = {}
         self._lock = threading.Lock()
 
-    def add(self, chunk: bytes) -> None:
-        """Append a piece; what is too old goes."""
+    def add(self, stream: int, piece: bytes) -> None:
+        """Append a piece of a stream; what is too old goes. The beginning of a line of up to 64 KiB waits for its end."""
         with self._lock:
-            self._bytes += chunk
+            # A carriage return at the end may be half of a line's end.
+            ends = 1 + max(piece.rfind(b"\n"), piece.rfind(b"\r", 0, -1))
+            begun = self._begun.get(stream, b"")
+            if not ends and len(begun) + len(piece) > _CHUNK:
+                ends = len(piece)
+            if ends:
+                self._bytes += begun + piece[:ends]
+                begun = b""
+            self._begun[stream] = begun + piece[ends:]
             del self._bytes[:-_LAST_LOG_BYTES]
 
     def last(self, size: int) -> bytes:
-        """Return the last `size` bytes, or all there are."""
+        """Return the last `size` bytes, or all there are, with the lines that are not at their end yet."""
         with self._lock:
-            return bytes(self._bytes[-size:])
+            return bytes(self._bytes[-size:] + b"".join(self._begun.values()))[-size:]
 
     def detail(self) -> str:
         """Return the last lines, as far as a marker has room for them."""
@@ -235,19 +244,12 @@ class Worker:
         return returned
 
     def _pass_on(self, source: Any, sink: int) -> None:
-        """Pass output on as it comes. What is kept of both streams is kept in whole lines, however they come in pieces."""
-        begun = b""
         while chunk := os.read(source.fileno(), _CHUNK):
-            begun += chunk
-            ends = 1 + max(begun.rfind(b"\n"), begun.rfind(b"\r"))
-            if ends or len(begun) > _CHUNK:
-                self.tail.add(begun[: ends or None])
-                begun = begun[ends or len(begun) :]
+            self.tail.add(sink, chunk)
             # A reader of ours that has gone must not stop the command.
             with suppress(OSError):
                 while chunk:
                     chunk = chunk[os.write(sink, chunk) :]
-        self.tail.add(begun)
 
     def _end(self, _number: int, _frame: FrameType | None) -> None:
         if self._process is None:
