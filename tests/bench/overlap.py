@@ -16,7 +16,7 @@ from tests.bench.world import ToldClock
 from runtender.engine import Plane
 from runtender.errors import Conflict
 from runtender.local.compute.agenda import Agenda
-from runtender.local.simulation.invocations import Fiber, tapped
+from runtender.local.simulation.invocations import Crossing, Fiber, tapped
 
 CONFLICTS = "conflicts"
 # What calls take on an ordinary day, in seconds.
@@ -73,13 +73,13 @@ class Overlap:
         handler.fiber.resume()
         self._running = None
 
-    def _call(self, name: str, call: Callable[[], Any]) -> Any:
-        self.wait(_TAKES.get(name, _API_TAKES))
-        return self._count(name, call)
+    def _call(self, crossing: Crossing, call: Callable[[], Any]) -> Any:
+        self.wait(_TAKES.get(crossing.name, _API_TAKES))
+        return self._count(crossing, call)
 
-    def _count(self, name: str, call: Callable[[], Any]) -> Any:
+    def _count(self, crossing: Crossing, call: Callable[[], Any]) -> Any:
         assert self._running is not None
-        self._running.calls[name] += 1
+        self._running.calls[crossing.name] += 1
         try:
             return call()
         except Conflict:

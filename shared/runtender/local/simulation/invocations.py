@@ -16,11 +16,18 @@ from runtender.errors import RuntenderError
 from runtender.ports import ApiRequest
 
 P = TypeVar("P")
-Cross = Callable[[str, Callable[[], Any]], Any]
-"""Makes one external call: its name, and the call itself."""
+Cross = Callable[["Crossing", Callable[[], Any]], Any]
+"""Makes one external call: what is known of it, and the call itself."""
 
-_LOOKS = frozenset({"aggregatedList", "due", "find", "get", "getSerialPortOutput", "list", "read", "stat"})
-"""What calls that change nothing end in; any other one counts as a change."""
+_LOOKS = frozenset({"objects.list", "objects.read", "objects.stat", "store.due", "store.find", "store.get"})
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """An external call: its name, and whether it only looks."""
+
+    name: str
+    looks: bool
 
 
 class Killed(BaseException):
@@ -76,27 +83,27 @@ class Invocation:
         """Let its process be gone: no call is made any more."""
         self._dead = True
 
-    def cross(self, name: str, call: Callable[[], Any]) -> Any:
+    def cross(self, crossing: Crossing, call: Callable[[], Any]) -> Any:
         """Make a call, unless the process dies before it, or is dead and only its clean-up code still runs."""
         if self._dead:
             raise Killed(self.kind)
         point = 2 * len(self.calls)
-        self.calls.append(name)
-        self._reach(point, "")
+        self.calls.append(crossing.name)
+        self._reach(point, None)
         try:
             result = call()
         except RuntenderError:
-            self._reach(point + 1, name)
+            self._reach(point + 1, crossing)
             raise
-        self._reach(point + 1, name)
+        self._reach(point + 1, crossing)
         return result
 
-    def _reach(self, point: int, after: str) -> None:
+    def _reach(self, point: int, after: Crossing | None) -> None:
         fate = self.fate
         before, self._reached_at = self._reached_at, self._now()
-        has_changed = bool(after) and after.rpartition(".")[2] not in _LOOKS
+        has_changed = after is not None and not after.looks
         self.news.append(has_changed or before != self._reached_at)
-        named = bool(after) and after == fate.after and not self._met
+        named = after is not None and after.name == fate.after and not self._met
         self._met = self._met or named
         if point == fate.kill_at or (named and not fate.freezes):
             self.die()
@@ -118,9 +125,11 @@ class _Tapped:
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
         target, label = getattr(self._port, method), f"{self._name}.{method}"
+        own = Crossing(label, label in _LOOKS)
 
         def call(*args: Any, **options: Any) -> Any:
-            about = args[0].method_id if args and isinstance(args[0], ApiRequest) else label
+            request = args[0] if args and isinstance(args[0], ApiRequest) else None
+            about = Crossing(request.method_id, request.verb == "GET") if request else own
             return self._cross(about, lambda: target(*args, **options))
 
         # Found from now on without coming here.

@@ -40,7 +40,10 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plot:
-    """A story and the world it plays in. `begin` opens it, `then` goes on a hundred seconds later."""
+    """A story and the world it plays in. `begin` opens it, `then` goes on a hundred seconds later.
+
+    `at_death` hears of each handler that is killed.
+    """
 
     name: str
     behaviour: Behaviour = _QUICK
@@ -49,6 +52,7 @@ class Plot:
     plan: Callable[[Weather], None] = lambda _weather: None
     begin: Callable[[World], None] = lambda world: world.submit()
     then: Callable[[World], None] = lambda _world: None
+    at_death: Callable[[World], None] = lambda _world: None
     cluster: ClusterSetup | None = None
 
     def play(self, fates: Mapping[int, Fate]) -> World:
@@ -79,13 +83,15 @@ class Plot:
         weather = _Fated(fates)
         self.plan(weather)
         environment = CLUSTER_ENVIRONMENT if self.cluster else ENVIRONMENT
-        return World(
+        world = World(
             settings=Settings.from_env({**environment, "SF_GUEST_SELF_DELETE": str(self.self_delete)}),
             weather=weather,
             behaviour=self.behaviour,
             stock=Stock(self.stockouts, opened_at=START),
             cluster=self.cluster,
         )
+        world.at_death = self.at_death
+        return world
 
 
 class BrokenPlot(AssertionError):
@@ -130,7 +136,7 @@ def freezes(points: Iterable[Point], span: timedelta) -> Iterator[Mapping[int, F
 
 
 def around_changes(points: Iterable[Point]) -> Iterator[Point]:
-    """Choose the points after each call that changed something, after the look before it, and after the last of all.
+    """Choose the points after each call that changed something, after the look before it, and after each handler's last.
 
     A handler that is held before a change goes on to make it when all that it has seen is old.
     """

@@ -27,7 +27,7 @@ from runtender.local.compute.stock import Stock
 from runtender.local.simulation.cloud import START, WAREHOUSE, Cloud
 from runtender.local.simulation.clusters import NAME, ClusterSetup
 from runtender.local.simulation.guests import ORDINARY, Behaviour
-from runtender.local.simulation.invocations import Fate, Fiber, Invocation, Killed
+from runtender.local.simulation.invocations import Crossing, Fate, Fiber, Invocation, Killed
 from runtender.local.simulation.weather import Weather
 from runtender.local.simulation.wiring import Clusters, wired
 from runtender.local.topics import Delivery, push_body
@@ -77,7 +77,10 @@ class PushedEvent:
 
 
 class World:
-    """One plane in one cloud. Times are spans from the start; nothing is random but what `seed` draws."""
+    """One plane in one cloud. Times are spans from the start; nothing is random but what `seed` draws.
+
+    `at_death` hears of each handler that is killed, before anything else happens.
+    """
 
     def __init__(
         self,
@@ -104,6 +107,7 @@ class World:
             quotas=quotas,
             cluster=cluster,
         )
+        self.at_death: Callable[[World], None] = lambda _world: None
         self.invocation: Invocation | None = None
         self.invocations: list[Invocation] = []
         self._frozen: dict[Fiber, Invocation] = {}
@@ -224,9 +228,9 @@ class World:
         lines = ((at - START, what) for at, what in self.cloud.log[-last:])
         return "\n".join(f"{span.total_seconds():9.1f}  {what}" for span, what in lines)
 
-    def _cross(self, name: str, call: Callable[[], Any]) -> Any:
-        self.cloud.note(f"  {name}")
-        return call() if self.invocation is None else self.invocation.cross(name, call)
+    def _cross(self, crossing: Crossing, call: Callable[[], Any]) -> Any:
+        self.cloud.note(f"  {crossing.name}")
+        return call() if self.invocation is None else self.invocation.cross(crossing, call)
 
     def _let(self, invocation: Invocation, go: Callable[[], None]) -> None:
         """Let an invocation run on, with its own clock and memory, until it ends or is frozen."""
@@ -248,6 +252,7 @@ class World:
             handler(PushedEvent(push_body(begun, self.settings.project)))
         except (RuntenderError, Killed) as error:
             if isinstance(error, Killed):
+                self.at_death(self)
                 self.restart()
             self.cloud.note(f"  failed: {type(error).__name__}: {error}")
             self.cloud.topics.nack(begun.ack_id, self.now)
