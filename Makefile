@@ -13,7 +13,7 @@ TEST_PROCESSES ?= 4
 
 .PHONY: help
 help: ## list the commands
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: demo
 demo: $(READY) ## one forecast from submit message to cleaned-up machine, in the local cloud
@@ -36,7 +36,7 @@ scenarios: $(READY) ## every shipped scenario of the local cloud, on real proces
 	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) -m "" -v tests/e2e/test_scenarios.py tests/e2e/test_google_backend.py
 
 .PHONY: proofs
-proofs: $(READY) ## a handler held after every call for every span, long plots whole, and whatever else the simulation's tests leave out each time
+proofs: $(READY) ## the simulation's tests with what they leave out each time: a handler held after every call for every span, deaths at every call of long plots
 	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal -m "" tests/simulation
 
 .PHONY: acceptance
@@ -78,6 +78,7 @@ PAIRS ?=
 
 .PHONY: simulate
 simulate: $(READY) ## play SEEDS worlds of each kind, drawn by chance, against the plane's rules; with PAIRS=all every pair of crashes besides
+	$(if $(filter-out all,$(PAIRS)),$(error PAIRS is 'all' or is left out))
 	@$(BIN)/python -m runtender.local.simulation --seeds $(SEEDS) $(if $(PAIRS),--pairs)
 
 .PHONY: bench
