@@ -42,7 +42,7 @@ _MOST_WARM_UPS = 100
 def measure(early: int, late: int, warm_ups: int) -> tuple[float, float, int]:
     """Return the process's resident memory in MiB after `early` and `late` events, and how many runs came to rest.
 
-    Before the first that counts, runs go through it `warm_ups` times, and on until one has come to rest.
+    Before the first that counts, runs go through it, once more than `warm_ups` times and on until one has come to rest.
     """
     memory: dict[int, float] = {}
     at_rest = 0

@@ -248,7 +248,7 @@ def test_describe_shows_the_cluster_of_a_job_and_how_far_each_of_its_workers_is(
     lines = [" ".join(line.split()) for line in runtender("describe", make.RUN_ID).stdout.splitlines()]
 
     assert "Cluster batch in us-east1, namespace default" in lines
-    assert "Workers 7 of 12 workers done, 2 failed; 3 at work; done 0,2-5,10-11; failed 1,7" in lines
+    assert "Workers 7 of 12 workers done, 2 failed; 3 active; done 0,2-5,10-11; failed 1,7" in lines
 
 
 def test_describe_shows_every_attempt_in_order(runtender, make, keep, parsed):

@@ -329,7 +329,7 @@ def test_all_faults_of_message_and_config_are_told_at_once(runtender, flights, m
     assert mailbox.messages == []
 
 
-# Ten times ten times ..., 10 GB in all, in 600 characters.
+# Ten times ten times ..., 10 TB in all, in 1,601 characters.
 _ALIASES = f"a0: &a0 {'x' * 1000}\n" + "".join(
     f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 11)
 )

@@ -229,8 +229,9 @@ def test_progress_off_a_terminal_is_a_line_per_change(make, capsys):
         (Indexes(completions=4, active=2, completed="0,3"), "2 of 4 workers done"),
         (Indexes(completions=9, completed="1-7", failed="0"), "7 of 9 workers done, 1 failed"),
         (Indexes(completions=9000, completed="0,2-800,..."), "over 800 of 9000 workers done"),
+        (Indexes(completions=4, completed="all"), "? of 4 workers done"),
     ],
-    ids=["none", "some", "one failed", "a list that was cut"],
+    ids=["none", "some", "one failed", "a list that was cut", "no list"],
 )
 def test_progress_counts_the_workers_of_an_indexed_job(make, capsys, indexes, words):
     with progress() as display:

@@ -69,9 +69,12 @@ def workers(job: Job) -> str:
 
 
 def _counted(indexes: str) -> str:
-    """Count what a list such as `0,2-5` names; of one that was cut, what is left of it."""
+    """Count what a list such as `0,2-5` names; of one that was cut, what is left of it; of what is none, nothing."""
     pairs = [part.partition("-") for part in indexes.split(",") if part not in {"", "..."}]
-    count = sum(int(last or first) - int(first) + 1 for first, _, last in pairs)
+    try:
+        count = sum(int(last or first) - int(first) + 1 for first, _, last in pairs)
+    except ValueError:
+        return "?"
     return f"over {count}" if indexes.endswith("...") else str(count)
 
 

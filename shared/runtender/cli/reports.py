@@ -160,7 +160,7 @@ def _workers(job: Job) -> str:
         return ""
     words = (
         workers(job),
-        f"{job.indexes.active} at work" if job.indexes.active else "",
+        f"{job.indexes.active} active" if job.indexes.active else "",
         f"done {job.indexes.completed}" if job.indexes.completed else "",
         f"failed {job.indexes.failed}" if job.indexes.failed else "",
     )

@@ -149,4 +149,4 @@ def _tell_cleanup(record: RunRecord) -> None:
             f"something of the run cannot be removed yet; 'runtender describe {record.run.run_id}' shows what"
         )
     elif CleanupState.PENDING in states:
-        note("the machines are still being removed")
+        note("what is left of it is still being removed")

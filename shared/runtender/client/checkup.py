@@ -111,12 +111,15 @@ def _cluster(world: World) -> Iterator[Finding]:
         yield Finding(
             check="cluster",
             level=Level.NOTE,
-            what=f"{name} was not looked at: {error}",
+            what=f"{name} was not looked at: {_problems(error)}",
             remedy="ask for the right to look at it, or see what on_submit logs",
         )
     except Rejected as error:
         yield Finding(
-            check="cluster", level=Level.PROBLEM, what=str(error), remedy="mend it, or correct SF_GKE_CLUSTER"
+            check="cluster",
+            level=Level.PROBLEM,
+            what=_problems(error),
+            remedy="mend it, or correct SF_GKE_CLUSTER",
         )
 
 
@@ -200,6 +203,11 @@ def _dead_letters(world: World) -> Iterator[Finding]:
             what=f"{waiting} wait for somebody",
             remedy="'runtender dead-letters list' shows them",
         )
+
+
+def _problems(rejected: Rejected) -> str:
+    """Say what is wrong, without the field of a config: it is a setting that is meant."""
+    return "; ".join(fault.problem for fault in rejected.faults)
 
 
 def _some(names: list[str]) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from runtender.forecast.gke_run import ClusterName
 
 GKE = "gke"
-_FIELD = "cluster_name"
+_FIELD = "compute.gke_cluster_name"
 # Nothing lives longer than a machine may (120 days); what is older has been swept.
 _REMEMBERED_FOR = timedelta(days=130)
 _MOST_CLUSTERS = 1000
@@ -87,7 +87,11 @@ class _Lookup:
         facts = cluster.read_cluster(answer.body) if answer.ok else self._anywhere(named)
         if facts is None:
             place = f"in {named.location}" if named.location else f"in project {project}"
-            raise _fault(named, f"there is none {place}", "name a cluster that stands, and where it does")
+            raise _fault(
+                named,
+                f"there is none {place}",
+                "name one that stands, here or by SF_GKE_CLUSTER",
+            )
         if facts.status not in _AT_WORK or not facts.has_endpoint:
             raise _fault(named, f"is {facts.status}", "wait until it is RUNNING, or name another")
         minor = cluster.read_version(self._send(named, cluster.version_of(facts.full_name)))

@@ -175,7 +175,11 @@ def _places(header: Sequence[str], uri: str, columns: Columns) -> list[int]:
     if missing:
         named = ", ".join(repr(name) for name in missing.values())
         there = ", ".join(header) or "none"
-        raise PanelError(", ".join(missing), f"{uri} has no column {named}", f"its columns are: {there}")
+        raise PanelError(
+            ", ".join(missing),
+            f"{uri} has no column {named}",
+            f"its columns are: {there}; name the right one",
+        )
     return [header.index(name) for name in wanted.values()]
 
 

@@ -120,7 +120,7 @@ NEW_YEAR = [date(2013, 1, 1)]
             CSV,
             b"ts_id,date,y\na,1,1\n",
             DATE,
-            "no column 'ds'; its columns are: ts_id, date, y",
+            "no column 'ds'; its columns are: ts_id, date, y; name the right one",
             id="no column",
         ),
         pytest.param(CSV, b"ts_id,ds,y\n,2013-01-01,1\n", NAME, "row 1: 'ts_id' is empty", id="no name"),

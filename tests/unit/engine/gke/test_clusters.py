@@ -29,7 +29,7 @@ def refusal(world, name="mine", location=None):
     with pytest.raises(Rejected) as refused:
         look(world, name, location)
     (fault,) = refused.value.faults
-    assert fault.field == "cluster_name"
+    assert fault.field == "compute.gke_cluster_name"
     assert fault.remedy
     return fault.problem
 
