@@ -82,7 +82,8 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let every other test process begin with tests that wait, and the rest with such as compute, so that no core idles.
 
-    pytest-xdist gives each process an equal part of the list, in order; what is quick evens out the end.
+    Stealing work, as `make test` lets them, each gets an equal part of the list at first, in order; what is quick evens out
+    the end.
     """
     processes: int = getattr(config, "workerinput", {}).get("workercount", 1)
     if processes == 1:
@@ -106,7 +107,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _folder(item: pytest.Item) -> str:
-    return item.path.relative_to(_TESTS).parts[0]
+    return item.path.relative_to(_TESTS).parts[0] if item.path.is_relative_to(_TESTS) else ""
 
 
 def pytest_collection_finish() -> None:

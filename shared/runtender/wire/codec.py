@@ -94,9 +94,9 @@ def _builder(hint: Any) -> Build | None:
         return tuple if build_item is None else lambda value: tuple([build_item(item) for item in value])
     if origin is not None and issubclass(origin, Mapping):
         build_value = _builder(arguments[1])
-        return (
-            dict if build_value is None else lambda value: {k: build_value(item) for k, item in value.items()}
-        )
+        if build_value is None:
+            return lambda value: dict(value.items())
+        return lambda value: {key: build_value(item) for key, item in value.items()}
     return _BUILDERS.get(hint) or _plain_builder(hint)
 
 
