@@ -5,20 +5,23 @@ The points are found by playing each plot once; nobody lists them.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from itertools import chain, cycle, pairwise
+from datetime import timedelta
+from itertools import chain, cycle
 from random import Random
 
 import pytest
 
+from runtender.local.http import HttpRequest
+from runtender.local.simulation.cloud import WAREHOUSE
 from runtender.local.simulation.cluster_plots import ALL_PLOTS, CLUSTER_PLOTS, CROWD, LATE_JOB, MOMENT
 from runtender.local.simulation.invocations import Fate
 from runtender.local.simulation.plots import (
     PLOTS,
     SAME_PLACE,
+    Point,
     around_changes,
     crashes,
     freezes,
@@ -39,6 +42,7 @@ INSTANCE_METHODS = [
     f"compute.instances.{verb}"
     for verb in ("aggregatedList", "delete", "get", "getSerialPortOutput", "insert")
 ]
+BUCKETS = ("code", WAREHOUSE)
 COLLECTIONS = ("admission", "blocks", "budget", "claims", "clusters", "jobs", "orphans", "requests", "runs")
 
 every_plot = pytest.mark.parametrize("plot", [pytest.param(plot, id=plot.name) for plot in ALL_PLOTS])
@@ -107,13 +111,19 @@ def test_a_delete_that_is_held_for_minutes_hits_no_later_machine_of_its_name():
     tell_all(SAME_PLACE, freezes(looked, timedelta(seconds=250)))
 
 
-@every_plot
-def test_who_dies_where_nothing_is_new_leaves_what_it_would_have_left_at_the_point_before(plot):
-    points = plot.points()
-    pairs = [(before, point) for before, point in pairwise(points) if not point.news]
-    assert len(pairs) > len(points) / 2
-    for before, point in Random(plot.name).sample(pairs, 2):
-        assert left_by(plot, before) == left_by(plot, point)
+@pytest.mark.parametrize("plots", [PLOTS, CLUSTER_PLOTS], ids=["machines", "clusters"])
+def test_who_dies_after_a_look_leaves_what_it_would_have_left_before_it(plots):
+    looks = defaultdict(list)
+    for plot in plots:
+        for number, invocation in enumerate(plot.play({}).invocations):
+            for at in range(1, len(invocation.news), 2):
+                if not invocation.news[at]:
+                    before, after = (Point(number, point, news=False) for point in (at - 1, at))
+                    looks[invocation.calls[at // 2]].append((plot, before, after))
+    assert len(looks) > 10
+    for name, found in looks.items():
+        for plot, before, after in Random(name).sample(found, min(len(found), 2)):
+            assert left_by(plot, before) == left_by(plot, after), name
 
 
 def left_by(plot, point):
@@ -128,8 +138,11 @@ def left_by(plot, point):
 def what_is_there(world):
     cloud = world.cloud
     documents = [found for collection in COLLECTIONS for found in cloud.documents.find(collection)]
-    subscriptions = (each.subscription for each in cloud.topics.due(datetime.max.replace(tzinfo=UTC)))
-    return world.now, documents, repr(cloud.machines()), cloud.leftovers(), Counter(map(repr, subscriptions))
+    objects = [
+        cloud.objects.apply(HttpRequest(method="GET", path=f"/storage/v1/b/{bucket}/o"), world.now).body
+        for bucket in BUCKETS
+    ]
+    return world.now, documents, objects, cloud.topics.counts(), repr(cloud.machines()), cloud.leftovers()
 
 
 @pytest.mark.parametrize(
