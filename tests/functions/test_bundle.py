@@ -24,6 +24,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from runtender.local.emulators import free_port
+
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
 
@@ -251,11 +253,6 @@ def serve(unpacked: Path, requirements_alone: Path, cloud: Any, google_services:
         process.terminate()
     for process in processes:
         process.wait(PATIENCE_S)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def await_port(port: int, log: Path) -> None:

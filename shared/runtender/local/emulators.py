@@ -6,6 +6,7 @@ behind when it is told to end. One that runs already is used where the official 
 
 from __future__ import annotations
 
+import random
 import shutil
 import socket
 import subprocess
@@ -39,6 +40,7 @@ _POLL_S = 0.1
 _PROBE_S = 5.0
 _ASK_GCLOUD_S = 30.0
 _LAST_WORDS = 2000
+_GIVEN_AWAY, _TRIED_PORTS = range(20_000, 30_000), 100
 _SDK_ROOT = "CLOUDSDK_ROOT_DIR"
 
 
@@ -132,7 +134,7 @@ class RunningEmulator(AbstractContextManager["RunningEmulator"]):
         if found.host is not None:
             self.host = found.host
             return
-        port = _free_port()
+        port = free_port()
         self.host = f"127.0.0.1:{port}"
         command = (*found.command, "--host=127.0.0.1", f"--port={port}")
         with log.open("wb") as words:
@@ -225,7 +227,12 @@ def _how_to_install(emulator: Emulator) -> str:
     )
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+def free_port() -> int:
+    """Return a port for a process that will bind it itself; raises `LocalCloudError` when none is free.
+
+    It lies below those that systems give out by themselves, of which the next program might get it in between.
+    """
+    for port in random.SystemRandom().sample(_GIVEN_AWAY, _TRIED_PORTS):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise LocalCloudError(f"no port seems to be free from {_GIVEN_AWAY.start} to {_GIVEN_AWAY.stop - 1}")

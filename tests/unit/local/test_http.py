@@ -23,6 +23,7 @@ from runtender.local.http import (
     on_clock,
     serve,
 )
+from runtender.local.http.server import thread_name
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -133,14 +134,17 @@ def test_curl_need_not_wait_to_send_a_large_body(tmp_path):
 
 
 def test_closing_ends_kept_connections_and_threads():
-    before = threading.active_count()
+    def threads() -> int:
+        return sum(thread.name == thread_name(server.port) for thread in threading.enumerate())
+
     with requests.Session() as session:
         session.trust_env = False
         server = serve(echo)
         session.get(server.url)
+        assert threads() == 2
         server.close()
         server.close()
-        assert threading.active_count() == before
+        assert threads() == 0
         with pytest.raises(requests.ConnectionError):
             session.get(server.url)
 

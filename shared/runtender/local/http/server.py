@@ -74,6 +74,11 @@ def serve(handler: Handler, *, port: int = 0, tls: LocalAuthority | None = None)
     return RunningServer(server, "https" if tls else "http")
 
 
+def thread_name(port: int) -> str:
+    """Return the name of each thread of the server at a port."""
+    return f"http server {port}"
+
+
 class RunningServer:
     """A server that runs in threads until `close`; also a context manager."""
 
@@ -81,7 +86,9 @@ class RunningServer:
         self._server = server
         self.port: int = server.server_address[1]
         self.url = f"{scheme}://127.0.0.1:{self.port}"
-        self._thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
+        self._thread = threading.Thread(
+            target=server.serve_forever, args=(_POLL_S,), daemon=True, name=thread_name(server.server_port)
+        )
         self._thread.start()
 
     def close(self) -> None:
@@ -112,7 +119,12 @@ class _Server(HTTPServer):
         self._gate = threading.Lock()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        thread = threading.Thread(target=self._converse, args=(request, client_address), daemon=True)
+        thread = threading.Thread(
+            target=self._converse,
+            args=(request, client_address),
+            daemon=True,
+            name=thread_name(self.server_port),
+        )
         with self._gate:
             self._connections[request] = thread
         thread.start()
