@@ -32,14 +32,14 @@ _RUNS_AT_ONCE = 10
 _EVENTS_PER_RUN = 4
 _EVENTS_AT_ONCE = _RUNS_AT_ONCE * _EVENTS_PER_RUN
 # So that a machine that is to go is looked for after seconds, not a minute.
-_TIME_SCALE = "20"
+TIME_SCALE = 20
 # To glibc; elsewhere it says nothing.
 _ONE_POOL = {"MALLOC_ARENA_MAX": "1"}
 _MOST_JOBS = 1000
 _MOST_WARM_UPS = 100
 
 
-def measure(early: int, late: int, warm_ups: int) -> tuple[float, float, int]:
+def measure(early: int, late: int, warm_ups: int, time_scale: int) -> tuple[float, float, int]:
     """Return the process's resident memory in MiB after `early` and `late` events, and how many runs came to rest.
 
     Before the first that counts, runs go through it, once more than `warm_ups` times and on until one has come to rest.
@@ -49,7 +49,7 @@ def measure(early: int, late: int, warm_ups: int) -> tuple[float, float, int]:
     with (
         services() as url,
         tempfile.TemporaryDirectory() as name,
-        Stack(WHOLE_FUNCTIONS, Path(name, "plane"), url, SF_TIME_SCALE=_TIME_SCALE, **_ONE_POOL) as stack,
+        Stack(WHOLE_FUNCTIONS, Path(name, "plane"), url, SF_TIME_SCALE=str(time_scale), **_ONE_POOL) as stack,
     ):
         _warm_up(stack, warm_ups)
         for events in range(_EVENTS_AT_ONCE, late + 1, _EVENTS_AT_ONCE):
@@ -109,9 +109,9 @@ def resident_mib(pid: int | None) -> float:
     return int(kib) / 1024
 
 
-def figures(early: int, late: int, warm_ups: int) -> list[dict[str, Any]]:
+def figures(early: int, late: int, warm_ups: int, time_scale: int) -> list[dict[str, Any]]:
     """Return the later memory as a multiple of the earlier."""
-    before, after, at_rest = measure(early, late, warm_ups)
+    before, after, at_rest = measure(early, late, warm_ups, time_scale)
     detail = f"{after:.0f} MiB against {before:.0f} MiB; {at_rest} runs had come to rest"
     name = f"memory of the functions after {late:,} events against after {early}"
     return [figure(name, round(after / before, 2), unit="x", aim=_AIM, detail=detail)]
@@ -124,5 +124,6 @@ if __name__ == "__main__":
     parser.add_argument(
         "--warm-ups", type=int, default=WARM_UPS, help="times 40 events that do not count, at least"
     )
+    parser.add_argument("--time-scale", type=int, default=TIME_SCALE, help="how much faster than real time")
     options = parser.parse_args()
-    print(json.dumps(figures(options.early, options.late, options.warm_ups)))
+    print(json.dumps(figures(options.early, options.late, options.warm_ups, options.time_scale)))

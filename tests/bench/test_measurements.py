@@ -71,17 +71,18 @@ def test_each_handler_has_a_floor_of_its_own_calls():
 
 
 def test_every_message_that_is_counted_is_taken_in_and_every_run_settled():
-    figures = json.loads(_run("throughput", "--rounds", "1", "--messages", "20"))
+    figures = json.loads(_run("throughput", "--rounds", "1", "--messages", "5"))
     assert all(one["value"] > 0 and one.keys() == FIELDS for one in figures)
 
 
 def test_the_memory_of_a_functions_process_is_read_as_events_go_through_it():
-    (memory,) = json.loads(_run("memory", "--early", "40", "--late", "80", "--warm-ups", "0"))
+    numbers = ["--early", "40", "--late", "80", "--warm-ups", "0", "--time-scale", "100"]
+    (memory,) = json.loads(_run("memory", *numbers))
     assert 0.5 < memory["value"] < 2
 
 
 def test_a_cold_start_is_a_multiple_of_the_framework_alone():
-    figures = json.loads(_run("cold_start", "--rounds", "1"))
+    figures = json.loads(_run("cold_start", "--rounds", "1", "--as-compiled"))
     assert [one["figure"] for one in figures] == [
         f"cold start of {target}" for target in ("on_submit", "on_marker", "on_tick")
     ]
