@@ -111,7 +111,7 @@ class Caller:
 @pytest.fixture(scope="session")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud]:
     folder = tmp_path_factory.mktemp("cloud")
-    with LocalCloud(folder / "data", logs=folder / "logs", time_scale=20) as running:
+    with LocalCloud(folder / "data", logs=folder / "logs", time_scale=40) as running:
         yield running
 
 

@@ -61,7 +61,7 @@ calls:
 
 @contextmanager
 def a_cloud(folder: Path, caller_of: Any, scenario: Scenario = FAIR) -> Iterator[Any]:
-    with LocalCloud(folder / "data", logs=folder / "logs", scenario=scenario, time_scale=20) as running:
+    with LocalCloud(folder / "data", logs=folder / "logs", scenario=scenario, time_scale=40) as running:
         yield caller_of(running)
 
 

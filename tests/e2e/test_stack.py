@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,31 +22,55 @@ from runtender.local.watch import processes_of
 pytestmark = pytest.mark.e2e
 
 PATIENCE_S = 60.0
+SCALE = "40"
 Runtender = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture
-def runtender(tmp_path: Path) -> Iterator[Runtender]:
-    """The command, in a folder of its own whose cloud is down afterwards."""
+@contextmanager
+def command_in(folder: Path) -> Iterator[Runtender]:
+    """The command, in a folder whose cloud is down afterwards."""
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(Path(sys.executable).with_name("runtender")), *arguments]
         return subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+            command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
 
     yield run
-    if processes_of(tmp_path):
+    if processes_of(folder):
         run("local", "down")
 
 
-@pytest.fixture
-def running(runtender: Runtender) -> dict[str, Any]:
-    """A cloud that `local up` has started: the document it printed."""
-    started = runtender("local", "up", "--time-scale", "20", "--format", "json")
+def up(runtender: Runtender) -> dict[str, Any]:
+    """Start a cloud with `local up`; return the document it printed."""
+    started = runtender("local", "up", "--time-scale", SCALE, "--format", "json")
     assert started.returncode == 0, started.stderr
     document: dict[str, Any] = json.loads(started.stdout)
     return document
+
+
+@pytest.fixture
+def runtender(tmp_path: Path) -> Iterator[Runtender]:
+    """The command, in a folder of its own."""
+    with command_in(tmp_path) as run:
+        yield run
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A cloud that stays up: its folder, the command there, and the document that `local up` printed."""
+
+    folder: Path
+    runtender: Runtender
+    printed: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
+    """One cloud for all tests that leave it up."""
+    folder = tmp_path_factory.mktemp("standing")
+    with command_in(folder) as run:
+        yield Standing(folder, run, up(run))
 
 
 def a_working_machine(runtender: Runtender, folder: Path) -> str:
@@ -79,8 +104,9 @@ def await_that(statement: Callable[[], bool]) -> None:
 
 
 def test_a_cloud_that_is_up_answers_by_name_and_one_that_is_down_leaves_nothing(
-    runtender: Runtender, running: dict[str, Any], tmp_path: Path
+    runtender: Runtender, tmp_path: Path
 ) -> None:
+    up(runtender)
     a_working_machine(runtender, tmp_path)
     status = json.loads(runtender("local", "status", "--format", "json").stdout)
     assert status["running"] is True
@@ -94,48 +120,44 @@ def test_a_cloud_that_is_up_answers_by_name_and_one_that_is_down_leaves_nothing(
     assert runtender("local", "status").returncode == 1
 
 
-def test_a_run_that_is_cancelled_twice_ends_once_and_its_machine_with_it(
-    runtender: Runtender, running: dict[str, Any], tmp_path: Path
-) -> None:
-    run_id = a_working_machine(runtender, tmp_path)
+def test_a_run_that_is_cancelled_twice_ends_once_and_its_machine_with_it(standing: Standing) -> None:
+    runtender, folder = standing.runtender, standing.folder
+    run_id = a_working_machine(runtender, folder)
     for _ in range(2):
         assert runtender("cancel", run_id).returncode == 0
     waited = runtender("wait", run_id, "--format", "json")
     assert waited.returncode == 6, waited.stderr
-    await_phase(tmp_path, "DONE")
-    assert processes_of(tmp_path / ".runtender" / "cloud" / "machines") == []
+    await_phase(folder, "DONE")
+    assert processes_of(folder / ".runtender" / "cloud" / "machines") == []
     assert runtender("cancel", run_id).returncode == 0, "after the end there is nothing to do"
     assert described(runtender, run_id)["jobs"][0]["outcome"] == "CANCELLED"
     assert runtender("cancel", "nobody-0123456789ab").returncode == 1
 
 
-def test_a_killed_supervisor_takes_everything_along(
-    runtender: Runtender, running: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_killed_supervisor_takes_everything_along(runtender: Runtender, tmp_path: Path) -> None:
+    running = up(runtender)
     a_working_machine(runtender, tmp_path)
     data = tmp_path / ".runtender" / "cloud"
     assert processes_of(data) != []
     os.kill(running["supervisor"], signal.SIGKILL)
     await_that(lambda: processes_of(data) == [])
     assert runtender("local", "status").returncode == 1, "its state file counts for nothing"
-    again = runtender("local", "up", "--time-scale", "20")
+    again = runtender("local", "up", "--time-scale", SCALE)
     assert again.returncode == 0, again.stderr
 
 
-def test_a_folder_has_one_cloud_at_a_time(runtender: Runtender, running: dict[str, Any]) -> None:
-    second = runtender("local", "up")
+def test_a_folder_has_one_cloud_at_a_time(standing: Standing) -> None:
+    second = standing.runtender("local", "up")
     assert second.returncode == 1
     assert "is running" in second.stderr
-    assert (
-        json.loads(runtender("local", "status", "--format", "json").stdout)["supervisor"]
-        == running["supervisor"]
-    )
+    status = json.loads(standing.runtender("local", "status", "--format", "json").stdout)
+    assert status["supervisor"] == standing.printed["supervisor"]
 
 
-def test_the_environment_is_for_a_shell_to_read(runtender: Runtender, running: dict[str, Any]) -> None:
-    script = f'{runtender("local", "env").stdout}\necho "$SF_BACKEND $STORAGE_EMULATOR_HOST"'
+def test_the_environment_is_for_a_shell_to_read(standing: Standing) -> None:
+    script = f'{standing.runtender("local", "env").stdout}\necho "$SF_BACKEND $STORAGE_EMULATOR_HOST"'
     echoed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    assert echoed.stdout.split() == ["embedded", running["addresses"]["storage"]]
+    assert echoed.stdout.split() == ["embedded", standing.printed["addresses"]["storage"]]
 
 
 def test_a_scenario_that_is_not_there_is_named_before_anything_starts(
