@@ -5,12 +5,13 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import TracebackType
 from typing import Any, cast
 
+from runtender.local.http.accepting import Accepting
 from runtender.local.http.authority import LocalAuthority
 from runtender.local.http.messages import CoreHandler, Handler, HttpRequest, HttpResponse, google_error
 
@@ -18,8 +19,6 @@ from runtender.local.http.messages import CoreHandler, Handler, HttpRequest, Htt
 _MAX_BODY_BYTES = 512 * 1024 * 1024
 # How long `close` waits for each handler that is still answering.
 _CLOSE_WAIT_S = 5.0
-# How long `close` waits for the accepting thread to notice.
-_POLL_S = 0.05
 
 _BODILESS = frozenset({204, 304})
 
@@ -32,7 +31,7 @@ def utc_now() -> datetime:
 def on_clock(
     handler: CoreHandler,
     now: Callable[[], datetime] = utc_now,
-    lock: threading.Lock | threading.RLock | None = None,
+    lock: AbstractContextManager[object] | None = None,
 ) -> Handler:
     """Give a core a clock and one caller at a time, because cores know no threads.
 
@@ -86,16 +85,11 @@ class RunningServer:
         self._server = server
         self.port: int = server.server_address[1]
         self.url = f"{scheme}://127.0.0.1:{self.port}"
-        self._thread = threading.Thread(
-            target=server.serve_forever, args=(_POLL_S,), daemon=True, name=thread_name(server.server_port)
-        )
-        self._thread.start()
+        self._accepting = Accepting(server, thread_name(self.port))
 
     def close(self) -> None:
         """Stop accepting, break open connections and wait for their threads. May be called twice."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._accepting.close()
         self._server.end_connections()
 
     def __enter__(self) -> RunningServer:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
 from runtender.local.http import HttpRequest, HttpResponse, LocalAuthority
+from runtender.local.http.accepting import Accepting
+from runtender.local.http.server import thread_name
 from runtender.local.kubernetes.streams import Stream
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 Open = Callable[[HttpRequest], HttpResponse | Stream]
 Poll = Callable[[Stream], bytes]
 
-# How often a stream is asked for what is new, and a closing server looks whether it is done.
+# How often a stream is asked for what is new, and a closing server looks whether all have ended.
 _POLL_S = 0.02
 # How long a closing server waits for its streams to end.
 _CLOSE_WAIT_S = 5.0
@@ -57,14 +59,12 @@ class StreamingServer:
             self._server.socket, server_side=True, do_handshake_on_connect=False
         )
         self.port = self._server.port
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_S,), daemon=True)
-        self._thread.start()
+        self._accepting = Accepting(self._server, thread_name(self.port))
 
     def close(self) -> None:
         """Stop accepting and end every stream. May be called twice."""
         self._closed.set()
-        self._server.shutdown()
-        self._thread.join()
+        self._accepting.close()
         waited = threading.Event()
         for _ in range(int(_CLOSE_WAIT_S / _POLL_S)):
             if not self._streams:
