@@ -30,9 +30,9 @@ from runtender.local.simulation.plots import (
 from runtender.local.simulation.weather import GET
 from runtender.runtimes.gke_job import METHODS as CLUSTER_METHODS
 
-# Every run lets each handler die wherever that makes a difference, and holds it after each call for one of the spans; on a
-# cluster, whose plots take twice the time, around each change only. `make proofs` holds all of them after every call, for
-# each span. Of the pairs of deaths some are drawn by chance; `make simulate PAIRS=all` plays each.
+# Every run lets each handler die wherever that makes a difference, and holds it around each change for one of the spans.
+# `make proofs` holds it after every call, for each span. Of the pairs of deaths some are drawn by chance;
+# `make simulate PAIRS=all` plays each.
 FIRSTS_PER_PLOT, SECONDS_PER_FIRST = 3, 4
 FATES_PER_LONG_PLOT = 24
 # Shorter than a hold on a row, a little longer, and longer than an event waits for its handler.
@@ -80,8 +80,7 @@ def test_two_handlers_of_one_story_may_die(plot):
 
 @every_plot
 def test_a_handler_may_go_on_after_others_have_done_its_work(plot):
-    points = plot.points()
-    tell_all(plot, freezes_of_spans_in_turn(around_changes(points) if plot.cluster else points))
+    tell_all(plot, freezes_of_spans_in_turn(around_changes(plot.points())))
 
 
 @pytest.mark.slow

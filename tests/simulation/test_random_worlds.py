@@ -15,7 +15,7 @@ import pytest
 from runtender.local.simulation.worlds import Kind, play
 
 # Those with a cluster take about twice the time.
-WORLDS = {Kind.MACHINES: 1600, Kind.CLUSTERS: 400}
+WORLDS = {Kind.MACHINES: 1800, Kind.CLUSTERS: 200}
 SHARE = 25
 
 kinds = pytest.mark.parametrize("kind", list(Kind))
