@@ -62,7 +62,7 @@ def answered(ended: subprocess.CompletedProcess[str], exit_code: int = 0) -> Any
     [
         pytest.param("first-placement-out-of-stock", marks=pytest.mark.slow),
         "events-three-times-out-of-order",
-        "functions-killed-after-the-insert",
+        pytest.param("functions-killed-after-the-insert", marks=pytest.mark.slow),
         pytest.param("preempted-mid-run", marks=pytest.mark.slow),
     ],
 )

@@ -1,6 +1,7 @@
 """The shipped scenarios, each as a user plays it: the run ends as the scenario expects, and the command with it.
 
-The most telling ones are part of every test run, all of them of `make scenarios`.
+Those whose point is a process that ends, an event or a user's exit code are part of every test run, all of them of
+`make scenarios`. What else they tell, the simulation tells as well: its services are the same.
 """
 
 from __future__ import annotations
@@ -24,14 +25,9 @@ TELLING = {
     "functions-killed-after-the-insert",
     "functions-killed-before-the-delete",
     "gke-functions-killed-after-the-create",
-    "gke-index-fails",
-    "gke-name-taken",
     "insert-times-out",
-    "name-taken-by-a-stranger",
     "no-capacity",
     "preempted-mid-run",
-    "project-without-gpus",
-    "quota-used-up",
 }
 Demo = Callable[..., "subprocess.CompletedProcess[str]"]
 
