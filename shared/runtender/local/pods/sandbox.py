@@ -3,7 +3,7 @@
 It starts the container, adopts whatever loses its parent, and leaves nothing behind when it ends: with its container, when
 it is told to, or when whoever started it is gone (its standard input ends). Its output is the container's, its exit code too.
 
-Standard library only: each pod pays for this interpreter's start.
+Standard library only, and named tuples instead of `dataclasses`: each pod pays for this interpreter's start.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from runtender.local.container_process import start_container, start_error
 from runtender.local.vm.processes import adopt_orphans, descendants, end_descendants, end_group, exit_code
@@ -30,8 +29,7 @@ CANNOT_START = 128
 _POLL_S = 0.02
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ContainerOrder:
+class ContainerOrder(NamedTuple):
     """What a pod is to run, on which of this computer's cores.
 
     `environment` is all of it; `python` stands for the image's interpreter.
@@ -44,8 +42,7 @@ class ContainerOrder:
     cores: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PodHome:
+class PodHome(NamedTuple):
     """The paths below one pod's folder."""
 
     root: Path
@@ -58,7 +55,7 @@ class PodHome:
     def make(self, order: ContainerOrder) -> None:
         """Create the folders and note what is to run. Files of an earlier container of the pod stay."""
         (self.files / "tmp").mkdir(parents=True, exist_ok=True)
-        self._order.write_text(json.dumps(asdict(order)), encoding="utf-8")
+        self._order.write_text(json.dumps(order._asdict()), encoding="utf-8")
 
     def order(self) -> ContainerOrder:
         """Read what is to run."""
@@ -131,8 +128,9 @@ class Sandbox:
         return True
 
 
-def main(home: PodHome) -> int:
-    """Run the pod in a folder; return what its process ends with."""
+def main(arguments: Sequence[str]) -> int:
+    """Run the pod whose folder is named; return what its process ends with."""
+    home = PodHome(Path(arguments[0]))
     adopt_orphans()
     order = home.order()
     os.chdir(home.files)
@@ -157,7 +155,3 @@ def main(home: PodHome) -> int:
     # The main process is the container: with it goes whatever it left behind.
     end_descendants()
     return code
-
-
-if __name__ == "__main__":
-    sys.exit(main(PodHome(Path(sys.argv[1]))))

@@ -1,19 +1,18 @@
 """The folder of one simulated machine: where what lies, for the runner outside and the programs inside.
 
-Standard library only: the programs inside read it at every call.
+Standard library only: the programs inside read it at every call. What they load is kept small, because an interpreter's
+start is most of what they cost: values are named tuples, since `dataclasses` alone would add a third.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MachineFacts:
+class MachineFacts(NamedTuple):
     """What the programs inside a machine are told. Spans in seconds of real time.
 
     `package_root` is the folder that `runtender` is imported from; `worker_python` stands for the worker image's
@@ -25,15 +24,14 @@ class MachineFacts:
     python: str
     package_root: str
     worker_python: str
-    worker_environment: Mapping[str, str] = field(default_factory=dict)
+    worker_environment: Mapping[str, str]
     images: tuple[str, ...] | None = None
     gpus: int = 0
     grace_s: float = 120.0
     container_grace_s: float = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class MachineHome:
+class MachineHome(NamedTuple):
     """The paths below one machine's folder."""
 
     root: Path
@@ -118,7 +116,7 @@ class MachineHome:
 
     def write_facts(self, facts: MachineFacts) -> None:
         """Store what the programs inside are told."""
-        self.facts_file.write_text(json.dumps(asdict(facts)), encoding="utf-8")
+        self.facts_file.write_text(json.dumps(facts._asdict()), encoding="utf-8")
 
     def facts(self) -> MachineFacts:
         """Read it."""

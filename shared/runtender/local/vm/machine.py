@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -120,10 +121,6 @@ def _wake_on_signals() -> int:
     return woken
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Run the machine whose folder is named."""
     Machine(MachineHome(Path(arguments[0])), sys.stdin.fileno()).run()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -11,15 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from runtender.local.vm.guest import PACKAGE_ROOT
+from runtender.local.vm.guest import PACKAGE_ROOT, isolated_python
 from runtender.local.vm.layout import MachineFacts, MachineHome
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="simulated machines need Linux")
-
-CLI = (
-    f"import runpy, sys; sys.path.insert(0, {PACKAGE_ROOT!r}); "
-    "runpy.run_module('runtender.local.vm.docker.cli', run_name='__main__')"
-)
 
 
 class Docker:
@@ -43,7 +38,7 @@ class Docker:
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.home.root), "SECRET": "of the machine"}
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", CLI, str(self.home.root), *arguments],
+            [*isolated_python("runtender.local.vm.docker.cli"), str(self.home.root), *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -226,3 +221,14 @@ def test_a_field_that_there_is_not_is_an_error(docker):
     docker("run", "--name", "c", "worker", "true")
     code, _, err = docker("inspect", "-f", "{{.State.Nope}}", "c")
     assert (code, "template parsing error" in err) == (1, True)
+
+
+@pytest.mark.parametrize("verb", ["ps", "pull"])
+def test_a_command_that_starts_nothing_loads_nothing_for_it(docker, verb):
+    python, *rest = isolated_python("runtender.local.vm.docker.cli")
+    command = [python, "-X", "importtime", *rest, str(docker.home.root), verb]
+    loaded = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stderr
+    names = {line.rpartition("|")[2].strip() for line in loaded.splitlines()}
+
+    assert "runtender.local.vm.layout" in names
+    assert names & {"dataclasses", "inspect", "runpy", "shutil", "subprocess"} == set()

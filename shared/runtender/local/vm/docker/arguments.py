@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from runtender.local.vm.docker.containers import Request
 
@@ -38,8 +38,7 @@ class UsageError(Exception):
     """Arguments that docker does not take."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunArguments:
+class RunArguments(NamedTuple):
     """`docker run`, taken apart."""
 
     request: Request
@@ -47,11 +46,10 @@ class RunArguments:
     remove: bool
 
 
-@dataclass(slots=True)
-class _Flags:
-    switches: set[str] = field(default_factory=set)
-    values: dict[str, list[str]] = field(default_factory=dict)
-    rest: list[str] = field(default_factory=list)
+class _Flags(NamedTuple):
+    switches: set[str]
+    values: dict[str, list[str]]
+    rest: list[str]
 
     def last(self, flag: str, default: str = "") -> str:
         return self.values.get(flag, [default])[-1]
@@ -82,8 +80,8 @@ def parse_run(arguments: Sequence[str]) -> RunArguments:
 
 def _split(arguments: Sequence[str]) -> _Flags:
     """Separate flags from the image and its command: the first word that is no flag ends them."""
-    flags = _Flags()
     waiting = list(arguments)
+    flags = _Flags(switches=set(), values={}, rest=waiting)
     while waiting and waiting[0].startswith("-"):
         word, has_value, value = waiting.pop(0).partition("=")
         flag = _SHORT.get(word, word)
@@ -95,7 +93,6 @@ def _split(arguments: Sequence[str]) -> _Flags:
             flags.values.setdefault(flag, []).append(value if has_value else waiting.pop(0))
         else:
             raise UsageError(f"unknown flag: {word}")
-    flags.rest = waiting
     return flags
 
 

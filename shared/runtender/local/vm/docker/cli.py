@@ -6,137 +6,45 @@ not know: silence would let a script pass here that fails on a real machine.
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shutil
 import signal
-import sys
-import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 
-from runtender.local.vm.docker import shim
-from runtender.local.vm.docker.arguments import RunArguments, UsageError, parse_run
-from runtender.local.vm.docker.containers import Container, all_containers, create, find
-from runtender.local.vm.docker.images import PullError, is_pulled, pull
+from runtender.local.vm.docker.arguments import UsageError
+from runtender.local.vm.docker.containers import Container, all_containers, find
+from runtender.local.vm.docker.images import PullError, pull
+from runtender.local.vm.docker.output import DAEMON_ERROR, entries, fail, show_entries
 from runtender.local.vm.layout import MachineHome
 
-_DAEMON_ERROR = 125
 _FIELD = re.compile(r"{{\s*\.State\.(\w+)\s*}}|{{\s*\.(Id|Name)\s*}}")
 _SIGNALS = {"KILL": signal.SIGKILL, "TERM": signal.SIGTERM, "INT": signal.SIGINT, "HUP": signal.SIGHUP}
 _PS_ALL = frozenset({"-a", "--all", "-aq", "-qa"})
 _PS_QUIET = frozenset({"-q", "--quiet", "-aq", "-qa"})
 _PS_FLAGS = _PS_ALL | _PS_QUIET
 _STOP_TIMEOUT_S = 10.0
-_POLL_S = 0.02
 
 Verb = Callable[[MachineHome, Sequence[str]], int]
 
 
-def main(home: MachineHome, arguments: Sequence[str]) -> int:
-    """Carry out one command and return its exit code."""
-    verb = arguments[0] if arguments else ""
+def main(arguments: Sequence[str]) -> int:
+    """Carry out one command on the machine whose folder comes first; return its exit code."""
+    home = MachineHome(Path(arguments[0]))
+    verb = arguments[1] if len(arguments) > 1 else ""
     if verb not in _VERBS:
-        return _fail(f"docker: '{verb}' is not a docker command.\nSee 'docker --help'", 1)
+        return fail(f"docker: '{verb}' is not a docker command.\nSee 'docker --help'", 1)
     try:
-        return _VERBS[verb](home, arguments[1:])
+        return _VERBS[verb](home, arguments[2:])
     except UsageError as error:
         hint = "" if str(error).startswith("docker:") else f"\nSee 'docker {verb} --help'."
-        return _fail(f"{error}{hint}", _DAEMON_ERROR if verb == "run" else 1)
+        return fail(f"{error}{hint}", DAEMON_ERROR if verb == "run" else 1)
 
 
 def _run(home: MachineHome, arguments: Sequence[str]) -> int:
-    asked = parse_run(arguments)
-    request = asked.request
-    if not is_pulled(home, request.image):
-        _say_error(f"Unable to find image '{request.image}' locally")
-        try:
-            pull(home, request.image)
-        except PullError as error:
-            return _fail(f"docker: {error}.", _DAEMON_ERROR)
-    if taken := find(home, request.name):
-        text = (
-            f'docker: Error response from daemon: Conflict. The container name "/{request.name}" is already in use '
-            f'by container "{taken.id}". You have to remove (or rename) that container to be able to reuse that name.'
-        )
-        return _fail(text, _DAEMON_ERROR)
-    container = create(home, request)
-    outcome = _start_shim(home, container)
-    if outcome != "started":
-        return _fail(f"docker: Error response from daemon: {outcome}.", container.state().ExitCode)
-    if asked.detach:
-        print(container.id)  # noqa: T201
-        return 0
-    return _stay(container, asked)
+    from runtender.local.vm.docker.run import run  # noqa: PLC0415 - the other verbs start nothing, and start faster
 
-
-def _start_shim(home: MachineHome, container: Container) -> str:
-    """Leave a process behind that runs the container, and return what it says of the start."""
-    answer, question = os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if os.fork() == 0:
-        _become_shim(home, container, question)
-    os.close(question)
-    with os.fdopen(answer, encoding="utf-8") as pipe:
-        return pipe.readline().strip()
-
-
-def _become_shim(home: MachineHome, container: Container, question: int) -> None:
-    os.setsid()
-    quiet = os.open(os.devnull, os.O_RDWR)
-    notes = os.open(container.folder / "shim.err", os.O_WRONLY | os.O_CREAT, 0o600)
-    for descriptor, target in ((quiet, 0), (quiet, 1), (notes, 2)):
-        os.dup2(descriptor, target)
-    code = 1
-    try:
-        shim.main(home, container, os.fdopen(question, "w", encoding="utf-8"))
-        code = 0
-    finally:
-        # The parent's own ending, its buffers and handlers, is not the shim's to repeat.
-        os._exit(code)
-
-
-def _stay(container: Container, asked: RunArguments) -> int:
-    """Show the output of a container in the foreground, pass signals on, and end as it does."""
-
-    def forward(number: int, _frame: FrameType | None) -> None:
-        container.signal(number)
-
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, forward)
-    shown = 0
-    over = False
-    while not over:
-        over = container.state().Status == "exited"
-        entries = list(_entries(container))
-        _show(entries[shown:])
-        shown = len(entries)
-        if not over:
-            time.sleep(_POLL_S)
-    code = container.state().ExitCode
-    if asked.remove:
-        shutil.rmtree(container.folder)
-    return code
-
-
-def _entries(container: Container) -> Iterator[Mapping[str, str]]:
-    older = sorted(container.folder.glob(f"{container.log.name}.*"), key=lambda path: -int(path.suffix[1:]))
-    for path in (*older, container.log):
-        if path.exists():
-            with path.open(encoding="utf-8") as log:
-                # The last line may still be on its way.
-                yield from (json.loads(line) for line in log if line.endswith("\n"))
-
-
-def _show(entries: Sequence[Mapping[str, str]]) -> None:
-    for entry in entries:
-        stream = sys.stderr if entry["stream"] == "stderr" else sys.stdout
-        stream.buffer.write(entry["log"].encode())
-        stream.buffer.flush()
+    return run(home, arguments)
 
 
 def _pull(home: MachineHome, arguments: Sequence[str]) -> int:
@@ -144,7 +52,7 @@ def _pull(home: MachineHome, arguments: Sequence[str]) -> int:
     try:
         pull(home, image)
     except PullError as error:
-        return _fail(str(error), 1)
+        return fail(str(error), 1)
     print(f"Status: Downloaded newer image for {image}\n{image}")  # noqa: T201
     return 0
 
@@ -155,8 +63,8 @@ def _logs(home: MachineHome, arguments: Sequence[str]) -> int:
     tail = options.get("--tail", options.get("-n", "all"))
 
     def show(container: Container) -> None:
-        entries = _entries(container)
-        _show(list(entries if tail == "all" else deque(entries, maxlen=int(tail))))
+        logged = entries(container)
+        show_entries(list(logged if tail == "all" else deque(logged, maxlen=int(tail))))
 
     return _for_each(home, [name], show, quiet=True)
 
@@ -188,7 +96,7 @@ def _remove(home: MachineHome, arguments: Sequence[str]) -> int:
     force = len(names) < len(arguments)
     running = [name for name in names if (one := find(home, name)) and one.state().Running]
     if running and not force:
-        return _fail(
+        return fail(
             f"Error response from daemon: cannot remove container {running[0]}: container is running: stop the container "
             "before removing or force remove",
             1,
@@ -197,7 +105,7 @@ def _remove(home: MachineHome, arguments: Sequence[str]) -> int:
     def remove(container: Container) -> None:
         container.signal(signal.SIGKILL)
         container.wait()
-        shutil.rmtree(container.folder)
+        container.remove()
 
     return _for_each(home, names, remove)
 
@@ -208,11 +116,11 @@ def _inspect(home: MachineHome, arguments: Sequence[str]) -> int:
     for name in names:
         container = find(home, name)
         if container is None:
-            return _fail(f"Error: No such object: {name}", 1)
+            return fail(f"Error: No such object: {name}", 1)
         try:
             print(_render(template, container))  # noqa: T201
         except AttributeError:
-            return _fail(f'template parsing error: template: :1: can\'t evaluate field in "{template}"', 1)
+            return fail(f'template parsing error: template: :1: can\'t evaluate field in "{template}"', 1)
     return 0
 
 
@@ -252,7 +160,7 @@ def _for_each(
     for name in names:
         container = find(home, name)
         if container is None:
-            code = _fail(f"Error response from daemon: No such container: {name}", 1)
+            code = fail(f"Error response from daemon: No such container: {name}", 1)
             continue
         act(container)
         if not quiet:
@@ -281,15 +189,6 @@ def _exactly(number: int, verb: str, words: Sequence[str]) -> Sequence[str]:
     return words
 
 
-def _fail(text: str, code: int) -> int:
-    _say_error(text)
-    return code
-
-
-def _say_error(text: str) -> None:
-    print(text, file=sys.stderr)  # noqa: T201
-
-
 _VERBS: Mapping[str, Verb] = {
     "inspect": _inspect,
     "kill": _kill,
@@ -301,7 +200,3 @@ _VERBS: Mapping[str, Verb] = {
     "stop": _stop,
     "wait": _wait,
 }
-
-
-if __name__ == "__main__":
-    sys.exit(main(MachineHome(Path(sys.argv[1])), sys.argv[2:]))

@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from runtender.local.vm.layout import MachineHome
 
 _LOST = 255
 """The exit code of a container that the power went out on, as the daemon finds it at the next boot."""
 
+_POLL_S = 0.02
+_LONGEST_PAUSE_S = 1.0
+"""How long one look at a process may take: its number may be another's by then."""
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Request:
+
+class Request(NamedTuple):
     """What `docker run` asked for. `log_bytes` and `log_files` bound the log."""
 
     name: str
@@ -33,8 +37,7 @@ class Request:
     log_files: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class State:
+class State(NamedTuple):
     """How a container stands; the names are those of `docker inspect`."""
 
     Status: str = "created"
@@ -47,8 +50,7 @@ class State:
     FinishedAt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
+class Container(NamedTuple):
     """One container's folder."""
 
     folder: Path
@@ -80,7 +82,7 @@ class Container:
     def save(self, state: State) -> None:
         """Store how it stands."""
         fresh = self.folder / "state.json.new"
-        fresh.write_text(json.dumps(asdict(state)), encoding="utf-8")
+        fresh.write_text(json.dumps(state._asdict()), encoding="utf-8")
         fresh.replace(self.folder / "state.json")
 
     def signal(self, number: int) -> None:
@@ -109,11 +111,13 @@ class Container:
 
     def wait(self, seconds: float | None = None) -> State | None:
         """Wait until it has ended; None when it has not within `seconds`."""
-        deadline = None if seconds is None else time.monotonic() + seconds
+        deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
         while (state := self.state()).Status in {"created", "running"}:
-            if deadline is not None and time.monotonic() >= deadline:
+            if (left := deadline - time.monotonic()) <= 0:
                 return None
-            time.sleep(0.02)
+            _await_end(state.Pid, min(left, _LONGEST_PAUSE_S))
+            # The container's own process may have ended; what is beside it has yet to note it.
+            time.sleep(_POLL_S)
         return state
 
     def stop(self, seconds: float) -> None:
@@ -123,6 +127,12 @@ class Container:
             self.signal(signal.SIGKILL)
             self.wait()
 
+    def remove(self) -> None:
+        """Remove its folder; it must have ended."""
+        from shutil import rmtree  # noqa: PLC0415 - loads all kinds of archives, which each docker command would pay for
+
+        rmtree(self.folder)
+
 
 def create(home: MachineHome, request: Request) -> Container:
     """Make the folder of a new container."""
@@ -130,7 +140,7 @@ def create(home: MachineHome, request: Request) -> Container:
     container = Container(home.containers / os.urandom(32).hex())
     container.root.mkdir(parents=True)
     (container.root / "tmp").mkdir()
-    (container.folder / "request.json").write_text(json.dumps(asdict(request)), encoding="utf-8")
+    (container.folder / "request.json").write_text(json.dumps(request._asdict()), encoding="utf-8")
     container.save(State())
     return container
 
@@ -156,8 +166,20 @@ def recover(home: MachineHome) -> None:
         state = container.state()
         if state.Running:
             container.save(
-                replace(state, Status="exited", Running=False, Pid=0, ExitCode=_LOST, FinishedAt=timestamp())
+                state._replace(Status="exited", Running=False, Pid=0, ExitCode=_LOST, FinishedAt=timestamp())
             )
+
+
+def _await_end(pid: int, seconds: float) -> None:
+    """Wait until a process has ended, for so long at most; 0 stands for one that is not there yet."""
+    if not pid:
+        return
+    with suppress(ProcessLookupError):
+        process = os.pidfd_open(pid)
+        try:
+            select.select([process], [], [], seconds)
+        finally:
+            os.close(process)
 
 
 def timestamp() -> str:

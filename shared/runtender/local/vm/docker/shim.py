@@ -10,8 +10,6 @@ import json
 import os
 import selectors
 import subprocess
-import sys
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -37,7 +35,7 @@ def main(home: MachineHome, container: Container, started: IO[str]) -> None:
     except OSError as error:
         code = _NO_PERMISSION if isinstance(error, PermissionError) else _NO_COMMAND
         reason = start_error(container.request().argv[0], error)
-        container.save(replace(container.state(), Status="exited", ExitCode=code, Error=reason))
+        container.save(container.state()._replace(Status="exited", ExitCode=code, Error=reason))
         _tell(started, reason)
         return
     running = State(Status="running", Running=True, Pid=process.pid, StartedAt=timestamp())
@@ -50,8 +48,7 @@ def main(home: MachineHome, container: Container, started: IO[str]) -> None:
     # The main process is the container: with it goes whatever it left behind.
     end_descendants()
     container.save(
-        replace(
-            running,
+        running._replace(
             Status="exited",
             Running=False,
             Pid=0,
@@ -102,10 +99,12 @@ def _attend(home: MachineHome, container: Container, process: subprocess.Popen[b
                     selector.unregister(key.fileobj)
 
 
-@dataclass(slots=True)
 class _Stream:
-    name: str
-    rest: bytes = b""
+    """One of the container's two pipes, and the beginning of a line that has not ended."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rest = b""
 
 
 def _copy(descriptor: int, stream: _Stream, log: _Log) -> bool:
@@ -127,46 +126,42 @@ def _copy(descriptor: int, stream: _Stream, log: _Log) -> bool:
             return False
 
 
-@dataclass(slots=True)
 class _Log:
     """The json-file log: one object a line, cut into at most `files` files of about `limit` bytes."""
 
-    path: Path
-    limit: int
-    files: int
-    size: int = 0
-    file: IO[str] | None = field(default=None)
+    def __init__(self, path: Path, limit: int, files: int) -> None:
+        self._path = path
+        self._limit = limit
+        self._files = files
+        self._size = 0
+        self._file: IO[str] | None = None
 
     def __enter__(self) -> _Log:
-        self.file = self.path.open("a", encoding="utf-8")
+        self._file = self._path.open("a", encoding="utf-8")
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.file:
-            self.file.close()
+        if self._file:
+            self._file.close()
 
     def write(self, stream: str, line: bytes) -> None:
-        if self.size >= self.limit:
+        if self._size >= self._limit:
             self._rotate()
         entry = (
             json.dumps({"log": line.decode("utf-8", "replace"), "stream": stream, "time": timestamp()}) + "\n"
         )
-        self.size += len(entry)
-        if self.file:
-            self.file.write(entry)
-            self.file.flush()
+        self._size += len(entry)
+        if self._file:
+            self._file.write(entry)
+            self._file.flush()
 
     def _rotate(self) -> None:
         self.__exit__()
-        for number in range(self.files - 1, 0, -1):
-            older = self.path if number == 1 else self.path.with_name(f"{self.path.name}.{number - 1}")
+        for number in range(self._files - 1, 0, -1):
+            older = self._path if number == 1 else self._path.with_name(f"{self._path.name}.{number - 1}")
             if older.exists():
-                older.replace(self.path.with_name(f"{self.path.name}.{number}"))
-        if self.files == 1:
-            self.path.unlink()
-        self.size = 0
+                older.replace(self._path.with_name(f"{self._path.name}.{number}"))
+        if self._files == 1:
+            self._path.unlink()
+        self._size = 0
         self.__enter__()
-
-
-if __name__ == "__main__":
-    main(MachineHome(Path(sys.argv[1])), Container(Path(sys.argv[2])), sys.stdout)
