@@ -43,6 +43,14 @@ class _Exchange(WSGIRequestHandler):
         self.close_connection = True
 
 
+class _Server(ThreadedWSGIServer):
+    """A thread per connection, which bears the server's name."""
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        threading.current_thread().name = thread_name(self.port)
+        super().process_request_thread(request, client_address)
+
+
 class StreamingServer:
     """An API behind one HTTPS port on the loopback address, until `close`. `open` answers, `poll` goes on answering."""
 
@@ -51,7 +59,7 @@ class StreamingServer:
         self._poll = poll
         self._closed = threading.Event()
         self._streams: set[int] = set()
-        self._server = ThreadedWSGIServer("127.0.0.1", 0, self._respond, _Exchange)
+        self._server = _Server("127.0.0.1", 0, self._respond, _Exchange)
         # The handshake waits for the connection's own thread, so that a slow client holds up nobody.
         context = authority.server_context()
         self._server.ssl_context = context

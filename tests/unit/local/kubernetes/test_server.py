@@ -15,6 +15,7 @@ import pytest
 import requests
 
 from runtender.local.http import DROPPED, Fault, LocalAuthority
+from runtender.local.http.server import thread_name
 from runtender.local.kubernetes.core import KubernetesCore
 from runtender.local.kubernetes.events import Event, PodStarted
 from runtender.local.kubernetes.server import KubernetesServer
@@ -111,14 +112,18 @@ def test_a_watch_tells_changes_as_they_come_and_ends_with_the_server(server, aut
 
 
 def test_a_watch_whose_client_hangs_up_leaves_nothing_behind(server, authorities) -> None:
-    before = threading.active_count()
+    def threads() -> int:
+        port = int(server.endpoint.rpartition(":")[2])
+        return sum(thread.name == thread_name(port) for thread in threading.enumerate())
+
+    before = threads()
     with client(authorities[0].ca_file) as session:
         url = f"https://{server.endpoint}{PODS}"
         watch = session.get(url, params={"watch": "true"}, stream=True, timeout=10)
-        assert threading.active_count() > before
+        assert threads() > before
         watch.close()
 
-    until(lambda: threading.active_count() <= before)
+    until(lambda: threads() == before)
 
 
 def test_a_dropped_connection_has_no_answer(server, authorities, faults) -> None:
