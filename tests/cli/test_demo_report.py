@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 
 from runtender.cli.demo_report import demo_exit, demo_parts, unmet
-from runtender.cli.output import render
+from runtender.cli.drawing import render
 
 
 def a_demo(outcome: str = "SUCCEEDED", **leftovers: int):

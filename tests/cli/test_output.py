@@ -10,7 +10,9 @@ from io import StringIO
 import pytest
 import yaml
 
-from runtender.cli.output import Format, emit, facts, render, table
+from runtender.cli.drawing import render
+from runtender.cli.output import Format, emit
+from runtender.cli.parts import facts, table
 from runtender.cli.text import moment, one_line, plain, span
 from runtender.model import Phase
 

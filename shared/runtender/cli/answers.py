@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import RenderableType
-
 from runtender.cli.exits import InputFailure, interrupted
-from runtender.cli.output import facts
+from runtender.cli.parts import Part, facts
 from runtender.client.requests import Answer, AnswerState, fetch_answer
 from runtender.client.world import World
 
@@ -30,7 +28,7 @@ def answer_document(answer: Answer) -> dict[str, Any]:
     return {**asdict(answer), "errors": list(answer.errors)}
 
 
-def answer_parts(answers: Iterable[Answer]) -> Iterator[RenderableType]:
+def answer_parts(answers: Iterable[Answer]) -> Iterator[Part]:
     """Show answers to people."""
     for answer in answers:
         yield facts(

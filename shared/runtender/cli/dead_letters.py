@@ -8,9 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-from rich.console import RenderableType
 
-from runtender.cli.output import Format, emit, facts, note, table, with_format
+from runtender.cli.output import Format, emit, note, with_format
+from runtender.cli.parts import Part, facts, table
 from runtender.cli.text import moment, plain
 from runtender.cli.world import with_world
 from runtender.client.dead_letters import DeadLetter, DeadLetterBox
@@ -106,7 +106,7 @@ def _document(letter: DeadLetter) -> dict[str, Any]:
     }
 
 
-def _list_parts(letters: Iterable[DeadLetter]) -> Iterable[RenderableType]:
+def _list_parts(letters: Iterable[DeadLetter]) -> Iterable[Part]:
     rows = [
         (
             letter.id,
@@ -121,7 +121,7 @@ def _list_parts(letters: Iterable[DeadLetter]) -> Iterable[RenderableType]:
     yield table(("ID", "PUBLISHED", "TOPIC", "BYTES", "REQUEST", "REASON"), rows, numbers=["BYTES"])
 
 
-def _letter_parts(letter: DeadLetter) -> Iterable[RenderableType | str]:
+def _letter_parts(letter: DeadLetter) -> Iterable[Part]:
     yield facts(
         [
             ("ID", letter.id),

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import RenderableType
-
 from runtender.cli.exits import Exit, exit_for
-from runtender.cli.output import facts, heading, table
+from runtender.cli.parts import Part, facts, heading, table
 from runtender.cli.text import span
 from runtender.model import Outcome
 
@@ -36,7 +34,7 @@ def unmet(document: Document) -> list[str]:
     ]
 
 
-def demo_parts(document: Document) -> Iterator[RenderableType]:
+def demo_parts(document: Document) -> Iterator[Part]:
     """Show the demo's document (`local.demo.run_demo`) as tables; parts that it lacks are left out."""
     for number, run in enumerate(document["runs"]):
         if number:
@@ -57,7 +55,7 @@ def demo_parts(document: Document) -> Iterator[RenderableType]:
     yield heading(f"Leftovers: {left or 'none'}")
 
 
-def _jobs(jobs: Sequence[Document]) -> Iterator[RenderableType]:
+def _jobs(jobs: Sequence[Document]) -> Iterator[Part]:
     phases = [job.get("phases", {}) for job in jobs]
     rows = [
         (
@@ -78,7 +76,7 @@ def _end(job: Document) -> str:
     return f"{outcome} ({reason})" if reason else outcome
 
 
-def _placements(jobs: Sequence[Document]) -> Iterator[RenderableType]:
+def _placements(jobs: Sequence[Document]) -> Iterator[Part]:
     rows = [
         (str(number), placement["place"], placement["result"])
         for job in jobs
@@ -97,7 +95,7 @@ def _agreement(cells: Document) -> str:
     return f"not those of {cells['run_id']}, which has {cells['cells']}: {counts}"
 
 
-def _forecast(forecast: Document) -> Iterator[RenderableType]:
+def _forecast(forecast: Document) -> Iterator[Part]:
     yield heading(f"Forecast of {forecast['series']} series, {forecast['rows']} rows")
     scores = dict(forecast["models"])
     if forecast.get("baseline"):
@@ -106,7 +104,7 @@ def _forecast(forecast: Document) -> Iterator[RenderableType]:
     yield table(("MODEL", "MASE", "SMAPE"), rows, numbers=["MASE", "SMAPE"])
 
 
-def _expectations(expectations: Sequence[Document]) -> Iterator[RenderableType]:
+def _expectations(expectations: Sequence[Document]) -> Iterator[Part]:
     if expectations:
         rows = [
             (each["what"], str(each["expected"]), "met" if each["met"] else f"not met: {each['found']}")
@@ -116,7 +114,7 @@ def _expectations(expectations: Sequence[Document]) -> Iterator[RenderableType]:
         yield table(("WHAT", "EXPECTED", "FOUND"), rows)
 
 
-def _costs(document: Document) -> Iterator[RenderableType]:
+def _costs(document: Document) -> Iterator[Part]:
     laps = document.get("phases", {})
     peak = document.get("memory", {}).get("peak_mib")
     if laps or peak:
@@ -127,7 +125,7 @@ def _costs(document: Document) -> Iterator[RenderableType]:
         )
 
 
-def _counts(title: str, counts: Mapping[str, int]) -> Iterator[RenderableType]:
+def _counts(title: str, counts: Mapping[str, int]) -> Iterator[Part]:
     if counts:
         yield heading(title)
         yield table(

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 import click
-from rich.console import RenderableType
 
 from runtender.cli.exits import Exit
-from runtender.cli.output import Format, emit, heading, note, table, with_format
+from runtender.cli.output import Format, emit, note, with_format
+from runtender.cli.parts import Part, heading, table
 from runtender.cli.world import flags
 from runtender.client.checkup import Finding, Level, examine
 from runtender.client.configuration import Choice
@@ -59,7 +59,7 @@ def _faulty(fault: Fault) -> Finding:
     return Finding(check="settings", level=Level.PROBLEM, what=what, remedy=fault.remedy)
 
 
-def _parts(choices: Sequence[Choice], findings: Iterable[Finding]) -> Iterator[RenderableType]:
+def _parts(choices: Sequence[Choice], findings: Iterable[Finding]) -> Iterator[Part]:
     if choices:
         rows = [
             (each.name, each.value, each.source, each.where, ", ".join(each.overruled)) for each in choices

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import RenderableType
 
 from runtender.cli.demo_report import demo_exit, demo_parts, unmet
 from runtender.cli.exits import Exit, Failure, exit_for, input_faults, interrupted
-from runtender.cli.output import Format, emit, facts, note, table, with_format
+from runtender.cli.output import Format, emit, note, with_format
+from runtender.cli.parts import Part, facts, table
 from runtender.cli.staging import build_package, upload_package
 from runtender.cli.wait import follow_run
 from runtender.client.local_cloud import cloud_folder, home_folder
@@ -147,7 +147,7 @@ def _list_scenarios(chosen: Format) -> None:
         from runtender.local.scenarios import descriptions  # noqa: PLC0415 - see the module's first lines
     documents = [{"name": name, "description": text} for name, text in descriptions().items()]
 
-    def view() -> Iterable[RenderableType]:
+    def view() -> Iterable[Part]:
         yield table(("NAME", "DESCRIPTION"), [(each["name"], each["description"]) for each in documents])
 
     emit(chosen, {"scenarios": documents}, view)
@@ -177,7 +177,7 @@ def _local_extra() -> Iterator[None]:
 
 
 def _show(chosen: Format, document: Mapping[str, Any]) -> None:
-    def view() -> Iterable[RenderableType]:
+    def view() -> Iterable[Part]:
         yield facts(_flat(document))
 
     emit(chosen, document, view)

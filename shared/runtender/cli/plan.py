@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
-from rich.console import RenderableType
-from rich.text import Text
 
 from runtender.cli.exits import input_faults
-from runtender.cli.output import Format, emit, facts, heading, table, with_format
+from runtender.cli.output import Format, emit, with_format
 from runtender.cli.parameters import duration, names
-from runtender.cli.text import one_line
+from runtender.cli.parts import Part, facts, heading, sentence, table
 from runtender.cli.world import with_world
 from runtender.client.config_file import read_config
 from runtender.client.preview import plan_config
@@ -74,13 +72,13 @@ def show_plan(world: World, chosen: Format, content: Mapping[str, Any], wishes: 
     emit(chosen, document, lambda: _parts(document))
 
 
-def _parts(document: Mapping[str, Any]) -> Iterator[RenderableType]:
+def _parts(document: Mapping[str, Any]) -> Iterator[Part]:
     yield facts([("Run", document["run_id"]), ("Costs at most", _dollars(document["cost"]["at_most_usd"]))])
     for job in document["jobs"]:
         yield from _job(job)
 
 
-def _job(job: Mapping[str, Any]) -> Iterator[RenderableType]:
+def _job(job: Mapping[str, Any]) -> Iterator[Part]:
     cost, sizing, seconds = job["cost"], job["sizing"] or {}, job["seconds"]
     yield heading(job["family"])
     yield facts(
@@ -129,7 +127,7 @@ def _quota_words(quota: Mapping[str, Any]) -> str:
     return words[room]
 
 
-def _quota(quota: Mapping[str, Any]) -> Iterator[RenderableType]:
+def _quota(quota: Mapping[str, Any]) -> Iterator[Part]:
     """Show every meter of every region, and below what is wrong and what can be done about it."""
     rows = [
         (
@@ -150,7 +148,7 @@ def _quota(quota: Mapping[str, Any]) -> Iterator[RenderableType]:
         numbers=["NEEDED", "LIMIT", "IN USE"],
     )
     told = dict.fromkeys(line for region in quota["regions"] for line in region["lines"])
-    yield from (Text(one_line(line)) for line in told)
+    yield from (sentence(line) for line in told)
 
 
 def _label(region: Mapping[str, Any]) -> str:

@@ -6,18 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from rich.console import RenderableType
-from rich.table import Table
-
 from runtender.cli.filters import took
-from runtender.cli.output import facts, heading, table
-from runtender.cli.progress import cells, elapsed, placements, state, workers
+from runtender.cli.job_words import cells, elapsed, placements, state, workers
+from runtender.cli.parts import Part, Table, facts, heading, table
 from runtender.cli.text import moment, span
 from runtender.client.records import RunRecord
 from runtender.model import CleanupState, Deadlines, HistoryRow, Job, KubernetesPlan, Run
 
 
-def list_parts(runs: Iterable[Run], now: datetime, places: Mapping[str, int]) -> Iterator[RenderableType]:
+def list_parts(runs: Iterable[Run], now: datetime, places: Mapping[str, int]) -> Iterator[Part]:
     """Show one line per run, with its place in the queue where there is one."""
     columns = ["RUN", "STATUS", "OUTCOME", "FAMILIES", "CREATED", "TOOK"]
     if places:
@@ -37,14 +34,14 @@ def list_parts(runs: Iterable[Run], now: datetime, places: Mapping[str, int]) ->
     yield table(columns, rows, numbers=["TOOK", "QUEUE"])
 
 
-def outcome_parts(record: RunRecord) -> Iterator[RenderableType]:
+def outcome_parts(record: RunRecord) -> Iterator[Part]:
     """Show how a run ended: the header and one line per job."""
     yield _header(record.run)
     yield heading("Jobs")
     yield _jobs(record.jobs)
 
 
-def outcomes_parts(records: Sequence[RunRecord]) -> Iterator[RenderableType]:
+def outcomes_parts(records: Sequence[RunRecord]) -> Iterator[Part]:
     """Show how runs ended: one of them in full, several in a line per job."""
     if len(records) == 1:
         yield from outcome_parts(records[0])
@@ -52,7 +49,7 @@ def outcomes_parts(records: Sequence[RunRecord]) -> Iterator[RenderableType]:
     yield _jobs([job for record in records for job in record.jobs], named=True)
 
 
-def run_parts(record: RunRecord, now: datetime) -> Iterator[RenderableType]:
+def run_parts(record: RunRecord, now: datetime) -> Iterator[Part]:
     """Show everything there is to know about a run."""
     yield from outcome_parts(record)
     for job in record.jobs:
@@ -64,7 +61,7 @@ def run_parts(record: RunRecord, now: datetime) -> Iterator[RenderableType]:
         yield from _part("History", _history(job))
 
 
-def history_parts(rows: Iterable[tuple[Job, HistoryRow]]) -> Iterator[RenderableType]:
+def history_parts(rows: Iterable[tuple[Job, HistoryRow]]) -> Iterator[Part]:
     """Show one line per step, with the job that took it."""
     cells = [
         (
@@ -82,13 +79,13 @@ def history_parts(rows: Iterable[tuple[Job, HistoryRow]]) -> Iterator[Renderable
     yield table(columns, cells, numbers=["ATTEMPT"])
 
 
-def _part(title: str, content: Table) -> Iterator[RenderableType]:
-    if content.row_count:
+def _part(title: str, content: Table) -> Iterator[Part]:
+    if content.rows:
         yield heading(title)
         yield content
 
 
-def _header(run: Run) -> RenderableType:
+def _header(run: Run) -> Part:
     return facts(
         [
             ("Run", run.run_id),
@@ -104,7 +101,7 @@ def _header(run: Run) -> RenderableType:
     )
 
 
-def _jobs(jobs: Iterable[Job], *, named: bool = False) -> RenderableType:
+def _jobs(jobs: Iterable[Job], *, named: bool = False) -> Part:
     """Make a line per job, which begins with its run if it is `named`."""
     columns = (
         "FAMILY", "ATTEMPT", "STATE", "CLEANUP", "PLACEMENTS", "LANDED", "PROVISION", "EXECUTE", "TOTAL",
@@ -128,7 +125,7 @@ def _jobs(jobs: Iterable[Job], *, named: bool = False) -> RenderableType:
     return table(("RUN", *columns) if named else columns, rows, numbers=numbers)
 
 
-def _job_facts(job: Job, now: datetime) -> RenderableType:
+def _job_facts(job: Job, now: datetime) -> Part:
     return facts(
         [
             ("Phase", job.phase.value),

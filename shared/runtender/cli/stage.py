@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import click
-from rich.console import RenderableType
 
 from runtender.cli.exits import input_faults
-from runtender.cli.output import Format, emit, facts, note, with_format
+from runtender.cli.output import Format, emit, note, with_format
+from runtender.cli.parts import Part, facts
 from runtender.cli.staging import build_package, upload_package
 from runtender.cli.world import with_world
 from runtender.client.world import World
@@ -37,7 +37,7 @@ def stage(world: World, chosen: Format, folder: Path) -> None:
         "uploaded": created,
     }
 
-    def view() -> Iterable[RenderableType]:
+    def view() -> Iterable[Part]:
         yield facts(
             [
                 ("Package", str(uri)),
