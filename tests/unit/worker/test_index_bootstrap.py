@@ -17,7 +17,7 @@ from runtender.local.http import Fault, google_error
 from runtender.model import MarkerStatus, Reason, Writer
 from runtender.wire.markers import parse_marker
 from runtender.worker.index_bootstrap import Tail, Told
-from runtender.worker.source import index_source
+from runtender.worker.source import bootstrap_source, index_source
 
 KEY, NONCE = "sf-r-1-ml-a2", "0123456789abcdef"
 FOLDER = f"runs/status/{KEY}/{NONCE}/"
@@ -71,19 +71,39 @@ def leaves_a_child_behind():
 """
 
 
+# Calls a function of the above as the bootstrap does, which fetches them first: that takes it half a second.
+CALL = """
+_, _, entrypoint, *sys.argv[1:] = sys.argv
+sys.exit(globals()[entrypoint.partition(":")[2]]())
+"""
+WHOLE = index_source()
+WITHOUT_FETCHING = WHOLE.replace(repr(bootstrap_source()), repr(ENTRY + CALL))
+
+
 def environment(**more: str) -> dict[str, str]:
     return {**os.environ, **TOLD, **more}
 
 
-def command(function: str, *arguments: str, text: str | None = None) -> list[str]:
-    program = [sys.executable, "-c", text or index_source()]
+def command(function: str, *arguments: str, text: str = WITHOUT_FETCHING) -> list[str]:
+    program = [sys.executable, "-c", text]
     return [*program, "--entrypoint", f"demo.entry:{function}", *arguments]
 
 
-def run(function: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+def run(
+    function: str, *arguments: str, text: str = WITHOUT_FETCHING, **more: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(function, *arguments), env=environment(**more), capture_output=True, text=True, check=False
+        command(function, *arguments, text=text),
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+        check=False,
     )
+
+
+def test_what_is_put_in_the_bootstraps_place_is_put_there():
+    assert repr(bootstrap_source()) in WHOLE
+    assert bootstrap_source() not in WITHOUT_FETCHING
 
 
 def names(bucket) -> list[str]:
@@ -108,7 +128,7 @@ def staged(bucket):
 def test_a_worker_does_its_work_and_tells_that_it_runs_and_how_it_ended(staged):
     before = int(time.time())
 
-    done = run("says_much", "--models", "a,b")
+    done = run("says_much", "--models", "a,b", text=WHOLE)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "out ['--models', 'a,b']\n", "err\n")
     assert names(staged) == ["3.started.json", "3.terminal.json"]
@@ -137,16 +157,16 @@ def test_lines_that_come_in_pieces_are_kept_whole(staged):
 
 
 @pytest.mark.parametrize(
-    ("function", "code", "signal_name", "words"),
+    ("function", "text", "code", "signal_name", "words"),
     [
-        pytest.param("leaves", 7, None, "seven", id="an exit code"),
-        pytest.param("breaks", 1, None, "RuntimeError: broken inside", id="a bug"),
-        pytest.param("is_killed", 137, "KILL", "", id="a signal"),
-        pytest.param("is_not_there", 2, None, "has no function 'is_not_there'", id="nothing to call"),
+        pytest.param("leaves", WITHOUT_FETCHING, 7, None, "seven", id="an exit code"),
+        pytest.param("breaks", WHOLE, 1, None, "RuntimeError: broken inside", id="a bug"),
+        pytest.param("is_killed", WITHOUT_FETCHING, 137, "KILL", "", id="a signal"),
+        pytest.param("is_not_there", WHOLE, 2, None, "has no function 'is_not_there'", id="nothing to call"),
     ],
 )
-def test_a_worker_that_fails_says_how(staged, function, code, signal_name, words):
-    done = run(function)
+def test_a_worker_that_fails_says_how(staged, function, text, code, signal_name, words):
+    done = run(function, text=text)
 
     assert done.returncode == code
     ended = marker(staged, "3.terminal.json")
@@ -178,7 +198,7 @@ def test_an_index_whose_end_is_told_does_not_begin(bucket, name, body, status):
     bucket.blob(FOLDER + name).upload_from_string(body)
 
     # Nothing is staged: fetching it would fail with 2.
-    done = run("says_much")
+    done = run("says_much", text=WHOLE)
 
     assert (done.returncode, done.stdout) == (status, "")
     assert names(bucket) == [name]
@@ -230,14 +250,7 @@ def test_markers_that_cannot_be_stored_change_nothing_about_the_end(staged, uplo
 
 
 def test_a_command_that_leaves_a_process_behind_has_ended_all_the_same(staged):
-    hurried = index_source().replace("_DRAIN_S = 5.0", "_DRAIN_S = 0.5")
-    done = subprocess.run(
-        command("leaves_a_child_behind", text=hurried),
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run("leaves_a_child_behind", text=WITHOUT_FETCHING.replace("_DRAIN_S = 5.0", "_DRAIN_S = 0.5"))
 
     # Raises if it has ended: then it was waited for.
     os.kill(int(done.stdout), signal.SIGKILL)
