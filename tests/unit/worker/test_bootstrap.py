@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import os
+import runpy
 import subprocess
 import sys
 import zipfile
@@ -49,6 +50,26 @@ def run(
     environment = {**os.environ, "SF_PROJECT_ID": "p", **(environ or {})}
     command = [sys.executable, "-c", bootstrap_source(), *arguments]
     return subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def run_here(monkeypatch, capsys, tmp_path):
+    """Run the text in this process, which has loaded the client; return its exit status and what it said."""
+    program = tmp_path / "bootstrap.py"
+    program.write_text(bootstrap_source())
+
+    def run_here(*arguments: str) -> tuple[object, str]:
+        monkeypatch.setattr(sys, "argv", ["-c", *arguments])
+        monkeypatch.setattr(sys, "path", list(sys.path))
+        monkeypatch.setenv("MPLCONFIGDIR", "")
+        monkeypatch.setenv("SF_PROJECT_ID", "p")
+        with pytest.raises(SystemExit) as left:
+            runpy.run_path(str(program), run_name="__main__")
+        return left.value.code, capsys.readouterr().err
+
+    yield run_here
+    for name in [name for name in sys.modules if name.split(".")[0] == "demo"]:
+        del sys.modules[name]
 
 
 @pytest.fixture
@@ -155,15 +176,22 @@ def test_where_the_working_directory_cannot_be_written_the_scratch_folder_takes_
         ),
     ],
 )
-def test_where_there_is_nothing_to_call_it_says_so_and_exits_2(staged, arguments, words):
+def test_where_there_is_nothing_to_call_it_says_so_and_exits_2(run_here, staged, arguments, words):
     staged.blob("bad.zip").upload_from_string(b"no zip!!")
 
-    done = run(*arguments)
+    status, said = run_here(*arguments)
 
-    assert done.returncode == 2
-    assert done.stderr.startswith("bootstrap: ")
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
+    assert status == 2
+    assert said.startswith("bootstrap: ")
+    assert words in said
+
+
+@pytest.mark.usefixtures("staged")
+def test_nothing_but_what_is_missing_is_said():
+    done = run("--package-uri", URI, "--entrypoint", "demo.entry:gone")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "bootstrap: entry point demo.entry:gone: the module has no function 'gone'\n"
 
 
 @pytest.mark.usefixtures("staged")
