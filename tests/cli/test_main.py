@@ -34,8 +34,10 @@ def leaves(command, *path):
     """All commands that do something, by their words."""
     if not isinstance(command, click.Group):
         yield path
-    for name, each in getattr(command, "commands", {}).items():
-        yield from leaves(each, *path, name)
+        return
+    with click.Context(command) as ctx:
+        for name in command.list_commands(ctx):
+            yield from leaves(command.get_command(ctx, name), *path, name)
 
 
 def test_help_names_every_verb():

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runtender.cli.exits import Exit, exit_for
+from runtender.cli.exits import Exit
+from runtender.cli.outcomes import exit_for
 from runtender.cli.parts import Part, facts, heading, table
 from runtender.cli.text import span
 from runtender.model import Outcome

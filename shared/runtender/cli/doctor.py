@@ -8,9 +8,9 @@ from dataclasses import asdict
 import click
 
 from runtender.cli.exits import Exit
+from runtender.cli.flags import flags
 from runtender.cli.output import Format, emit, note, with_format
 from runtender.cli.parts import Part, heading, table
-from runtender.cli.world import flags
 from runtender.client.checkup import Finding, Level, examine
 from runtender.client.configuration import Choice
 from runtender.client.errors import ClientError

@@ -7,23 +7,31 @@ from typing import Any
 
 import click
 
-from runtender.cli.completion import completion
-from runtender.cli.dead_letters import dead_letters
-from runtender.cli.doctor import doctor
 from runtender.cli.exits import Exit, Failure
-from runtender.cli.local_commands import local
-from runtender.cli.logs import logs
-from runtender.cli.plan import plan
-from runtender.cli.runs import describe, history, list_runs
-from runtender.cli.stage import stage
-from runtender.cli.steering import cancel, retry
-from runtender.cli.submit import submit
-from runtender.cli.wait import wait
-from runtender.cli.world import keep_flags, with_settings
+from runtender.cli.flags import keep_flags, with_settings
+from runtender.cli.lazy import LazyGroup
 from runtender.errors import RuntenderError
 
+# Where each command is; what it needs is loaded with it.
+_PLACES = {
+    "submit": "runtender.cli.submit:submit",
+    "plan": "runtender.cli.plan:plan",
+    "stage": "runtender.cli.stage:stage",
+    "list": "runtender.cli.runs:list_runs",
+    "describe": "runtender.cli.runs:describe",
+    "history": "runtender.cli.runs:history",
+    "wait": "runtender.cli.wait:wait",
+    "logs": "runtender.cli.logs:logs",
+    "cancel": "runtender.cli.steering:cancel",
+    "retry": "runtender.cli.steering:retry",
+    "dead-letters": "runtender.cli.dead_letters:dead_letters",
+    "doctor": "runtender.cli.doctor:doctor",
+    "local": "runtender.cli.local_commands:local",
+    "completion": "runtender.cli.completion:completion",
+}
 
-class Program(click.Group):
+
+class Program(LazyGroup):
     """The root of all commands: what went wrong ends here as a message and an exit code, never as a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -42,7 +50,11 @@ class Program(click.Group):
             ctx.exit(Exit.INTERRUPTED)
 
 
-@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Program,
+    places=_PLACES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(package_name="runtender", prog_name="runtender")
 @with_settings
 def cli(project: str | None, settings: Mapping[str, str]) -> None:
@@ -52,22 +64,3 @@ def cli(project: str | None, settings: Mapping[str, str]) -> None:
     4 timed out, 5 no capacity, 6 cancelled.
     """
     keep_flags(project, settings)
-
-
-for _command in (
-    submit,
-    plan,
-    stage,
-    list_runs,
-    describe,
-    history,
-    wait,
-    logs,
-    cancel,
-    retry,
-    dead_letters,
-    doctor,
-    local,
-    completion,
-):
-    cli.add_command(_command)

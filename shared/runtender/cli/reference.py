@@ -75,11 +75,12 @@ def _exits() -> Iterator[str]:
 
 
 def _commands(command: click.Command, path: str) -> Iterator[str]:
-    if isinstance(command, click.Group):
-        for name, each in sorted(command.commands.items()):
-            yield from _commands(each, f"{path} {name}")
-        return
     with click.Context(command, info_name=path) as ctx:
+        if isinstance(command, click.Group):
+            for name in command.list_commands(ctx):
+                if each := command.get_command(ctx, name):
+                    yield from _commands(each, f"{path} {name}")
+            return
         usage = " ".join((path, *command.collect_usage_pieces(ctx)))
         own = [each for each in command.params if isinstance(each, click.Option) and each.name not in _ON_ALL]
         options = [record for each in own if (record := each.get_help_record(ctx))]

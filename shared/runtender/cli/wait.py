@@ -8,7 +8,8 @@ from typing import NoReturn
 
 import click
 
-from runtender.cli.exits import Failure, exit_for, interrupted, worst
+from runtender.cli.exits import Failure, interrupted
+from runtender.cli.outcomes import exit_for, worst
 from runtender.cli.output import Format, emit, note, with_format
 from runtender.cli.parameters import duration, run_argument
 from runtender.cli.progress import progress
