@@ -82,11 +82,11 @@ def place(pubsub_emulator: str) -> Iterator[Place]:
     there.close()
 
 
-def eventually(look: Callable[[], Any]) -> Any:
+def eventually(look: Callable[[], Any], *, every_s: float = 0.05) -> Any:
     deadline = time.monotonic() + PATIENCE_S
     while not (found := look()):
         assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
+        time.sleep(every_s)
     return found
 
 
@@ -114,7 +114,9 @@ def test_a_message_that_is_refused_again_and_again_comes_slower_and_ends_as_a_de
     )
     place.there.make(["submit", "dead"], [stubborn, Subscription(name="dead-pull", topic="dead")])
     place.publish(b"no", color="blue")
-    (letter,) = eventually(lambda: place.pull("dead-pull"))
+    # Not sooner than its last delivery, and each look is a call.
+    eventually(lambda: len(function.tried_at) == 5)
+    (letter,) = eventually(lambda: place.pull("dead-pull"), every_s=0.25)
     assert base64.b64decode(letter["data"]) == b"no"
     assert letter["attributes"]["color"] == "blue"
     assert len(function.tried_at) == 5
