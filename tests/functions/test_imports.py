@@ -62,11 +62,17 @@ def google_plane(cloud, google_services, monkeypatch):
     monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", google_services.address)
 
 
-@pytest.fixture
-def loaded_by(google_plane, tmp_path, events):
-    """Return what serving one event loads beyond the framework: names of modules that are not Python's own."""
-    empty = tmp_path / "empty.py"
+@pytest.fixture(scope="module")
+def floor(tmp_path_factory):
+    """What the framework loads by itself."""
+    empty = tmp_path_factory.mktemp("empty") / "empty.py"
     empty.write_text(EMPTY_FUNCTION)
+    return _serve(empty, "serve", "{}")
+
+
+@pytest.fixture
+def loaded_by(google_plane, floor, events):
+    """Return what serving one event loads beyond the framework: names of modules that are not Python's own."""
 
     def load(target):
         name = marker_object(
@@ -78,7 +84,6 @@ def loaded_by(google_plane, tmp_path, events):
             "on_tick": events.message({}),
         }
         request = json.dumps(events.classic(requests[target])["json"])
-        floor = _serve(empty, "serve", request)
         return _serve(REPOSITORY / "functions" / "main.py", target, request) - floor
 
     return load

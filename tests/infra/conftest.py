@@ -5,6 +5,7 @@ Terraform runs on copies, with a stand-in for Google's provider (`schema_provide
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
 import os
@@ -161,9 +162,27 @@ def terraform() -> Iterator[Terraform]:
 
 
 @pytest.fixture(scope="session")
-def values(terraform: Terraform, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, Any]]:
-    """What the control plane's resources get, by their addresses; what only Google could know is made up."""
-    module = _copy_to(tmp_path_factory.mktemp("values")) / "modules/control-plane"
+def values(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, Mapping[str, Any]]:
+    """What the control plane's resources get, by their addresses; what only Google could know is made up.
+
+    Asked for once, by whichever test process comes first: Terraform takes seconds for it.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    kept = shared / "terraform_values.json"
+    with kept.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            told = _values(request.getfixturevalue("terraform"), tmp_path_factory.mktemp("values"))
+            kept.write_text(json.dumps(told), encoding="utf-8")
+    found: Mapping[str, Mapping[str, Any]] = json.loads(kept.read_text(encoding="utf-8"))
+    return found
+
+
+def _values(terraform: Terraform, folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    module = _copy_to(folder) / "modules/control-plane"
     (module / "tests/values.tftest.hcl").write_text(_VALUES)
     told = terraform.run(
         terraform.ready(module), "test", "-json", "-verbose", "-filter=tests/values.tftest.hcl"
