@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -15,19 +16,28 @@ from runtender.errors import Rejected, Retryable
 from runtender.local.store import MemoryStore
 
 # Seconds of import between a person and `--help`.
-_HEAVY = (
-    "flask",
-    "google.cloud.firestore",
-    "google.cloud.pubsub",
-    "google.cloud.storage",
-    "google.auth",
-    "grpc",
-    "pandas",
-    "pyarrow",
-    "requests",
-    "runtender.local",
-    "werkzeug",
+_HEAVY = frozenset(
+    """
+    flask google.cloud.firestore google.cloud.pubsub google.cloud.storage google.auth grpc pandas pyarrow requests
+    runtender.local.cloud werkzeug
+    """.split()
 )
+_OF_TABLES = frozenset({"rich", "runtender.cli.drawing", "yaml"})
+_OF_SUBMITS = frozenset(
+    "runtender.client.checkup runtender.client.preview runtender.client.submission runtender.engine.planning".split()
+)
+_OF_A_PLANE = _HEAVY | frozenset(
+    "runtender.client.world runtender.engine runtender.forecast runtender.model runtender.wiring".split()
+)
+_TELL_MODULES = """
+import sys
+from runtender.cli.main import cli
+try:
+    cli(sys.argv[1:])
+finally:
+    print(*sys.modules, file=sys.stderr)
+    sys.exit(0)
+"""
 
 
 def leaves(command, *path):
@@ -135,11 +145,51 @@ def test_an_error_is_a_message_and_a_code_never_a_traceback(runtender, error, co
     assert (result.exit_code, result.stdout, result.stderr.strip()) == (code, "", words)
 
 
-def test_starting_the_command_imports_no_heavy_library():
-    program = (
-        "import sys; from runtender.cli.main import cli; "
-        f"print([name for name in {_HEAVY!r} if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+@pytest.fixture
+def loaded_by(tmp_path):
+    """Run a command in a process of its own, on an empty embedded plane; return the modules that it loaded."""
 
-    assert done.stdout == "[]\n"
+    def load(*arguments):
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "SF_BACKEND": "embedded",
+            "SF_PROJECT_ID": "local",
+            "SF_CODE_BUCKET": "local-code",
+            "SF_STORE_PATH": str(tmp_path / "store.db"),
+            "SF_TOPICS_ENDPOINT": "http://127.0.0.1:1",
+        }
+        command = [sys.executable, "-c", _TELL_MODULES, *arguments]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=True
+        )
+        assert "Traceback" not in done.stderr
+        return set(done.stderr.splitlines()[-1].split())
+
+    return load
+
+
+def test_help_loads_every_command_and_no_heavy_library(loaded_by):
+    loaded = loaded_by("--help")
+
+    assert {"runtender.cli.submit", "runtender.cli.local_commands"} <= loaded
+    assert loaded & _HEAVY == set()
+
+
+# Of each command: what it loads, so that the test is about something, and what it has no use for.
+_LIGHT = {
+    "local env": ("runtender.local.stack", _OF_A_PLANE | _OF_TABLES),
+    "local down --format json": ("runtender.local.stack", _OF_A_PLANE | _OF_TABLES),
+    "local status": ("rich", _OF_A_PLANE),
+    "cancel x": ("runtender.local.store", _OF_SUBMITS | _OF_TABLES),
+    "list --format json": ("runtender.local.store", _OF_SUBMITS | _OF_TABLES),
+}
+
+
+@pytest.mark.parametrize(("words", "parts"), _LIGHT.items(), ids=_LIGHT)
+def test_a_command_loads_what_it_needs_and_nothing_of_others(loaded_by, words, parts):
+    needed, others = parts
+    loaded = loaded_by(*words.split())
+
+    assert needed in loaded
+    assert loaded & others == set()

@@ -31,6 +31,14 @@ def run_argument(*, several: bool = False) -> Callable[[Any], Any]:
 
 family_option = click.option("--family", metavar="NAME", help="Only this model family.")
 
+max_cost_option = click.option(
+    "--max-cost",
+    "max_cost_usd",
+    metavar="USD",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Refuse the run if it may cost more US dollars than this.",
+)
+
 
 def chosen_jobs(record: RunRecord, family: str | None, *, attempts: bool = False) -> list[Job]:
     """Return a run's jobs, or those of one family: the newest attempts, or all. Raises a usage error for no family."""

@@ -9,7 +9,7 @@ import click
 
 from runtender.cli.exits import input_faults
 from runtender.cli.output import Format, emit, with_format
-from runtender.cli.parameters import duration, names
+from runtender.cli.parameters import duration, max_cost_option, names
 from runtender.cli.parts import Part, facts, heading, sentence, table
 from runtender.cli.world import with_world
 from runtender.client.config_file import read_config
@@ -20,15 +20,6 @@ from runtender.engine.quota import Room
 from runtender.model import SubmitKind
 
 _MOST_PLACEMENTS = 4
-
-
-max_cost_option = click.option(
-    "--max-cost",
-    "max_cost_usd",
-    metavar="USD",
-    type=click.FloatRange(min=0, min_open=True),
-    help="Refuse the run if it may cost more US dollars than this.",
-)
 
 
 @click.command()

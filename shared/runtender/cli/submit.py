@@ -11,8 +11,7 @@ from runtender.capacity.admission import PRIORITY_STEP
 from runtender.cli.answers import answer_document, answer_parts, awaited, published, refusal
 from runtender.cli.exits import input_faults
 from runtender.cli.output import Format, emit, note, with_format
-from runtender.cli.parameters import duration, labels, names
-from runtender.cli.plan import max_cost_option, show_plan
+from runtender.cli.parameters import duration, labels, max_cost_option, names
 from runtender.cli.reports import outcome_parts
 from runtender.cli.wait import leave, watch_to_end
 from runtender.cli.world import with_world
@@ -96,6 +95,8 @@ def submit(
     with input_faults():
         content = read_config(config, world.objects)
         if dry_run:
+            from runtender.cli.plan import show_plan  # noqa: PLC0415 - looks at clusters and quota, a submit does not
+
             show_plan(world, chosen, content, Wishes(kind=SubmitKind(kind), **wishes))
             return
         panel = submit_config(world, content, request_id, Wishes(kind=SubmitKind(kind), **wishes))

@@ -6,12 +6,9 @@ as JSON: no dates, no infinities.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from runtender.client.object_uri import parse_uri
 from runtender.errors import Rejected
@@ -28,7 +25,7 @@ def read_config(source: str, objects: Objects) -> dict[str, Any]:
     text = _text(source, objects)
     try:
         loaded = _load_yaml(text) if _is_yaml(source, text) else load_json(text)
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
+    except (ValueError, RecursionError) as error:
         raise Rejected.because(
             "CONFIG", f"{source} is not readable: {error}", "write one JSON or YAML object"
         ) from error
@@ -75,42 +72,7 @@ def _is_yaml(source: str, text: str) -> bool:
     return source.endswith((".yaml", ".yml")) or not text.lstrip().startswith(("{", "["))
 
 
-class _JsonLikeLoader(yaml.SafeLoader):
-    """YAML without its dates: in a config, 2024-12-31 is text. Nor does it take one of two values of a key."""
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        # Here and not when the mapping is made: merge keys are written out by then, and may be overridden.
-        node = super().compose_mapping_node(anchor)
-        seen: set[str] = set()
-        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-            if key.value in seen:
-                problem = f"{key.value!r} is given twice"
-                raise yaml.composer.ComposerError(None, None, problem, key.start_mark)
-            seen.add(key.value)
-        return node
-
-
-_JsonLikeLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
 def _load_yaml(text: str) -> Any:
-    loaded = yaml.load(text, _JsonLikeLoader)  # noqa: S506 - a SafeLoader
-    try:
-        _check_expansion(loaded)
-        return json.loads(json.dumps(loaded, allow_nan=False))
-    except TypeError as error:
-        raise ValueError(f"it holds what JSON cannot say ({error})") from error
+    from runtender.client.yaml_text import load_yaml  # noqa: PLC0415 - most configs are JSON, and need no such library
 
-
-def _check_expansion(loaded: Any) -> None:
-    """Refuse aliases of aliases: a few lines of YAML can stand for more JSON than there is memory."""
-    size = 0
-    for piece in json.JSONEncoder(allow_nan=False).iterencode(loaded):
-        size += len(piece)
-        if size > _MAX_CONFIG_BYTES:
-            raise ValueError(
-                f"it is larger than {_MAX_CONFIG_BYTES >> 20} MiB when its aliases are written out"
-            )
+    return load_yaml(text, _MAX_CONFIG_BYTES)
