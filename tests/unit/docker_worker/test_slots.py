@@ -88,9 +88,39 @@ for done in run_chunks(chunks, Backtest(frequency=frequency("D"), horizon=7), 2)
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_slots_do_not_outlive_their_worker(how):
-    path = os.pathsep.join([str(Path(forecast_worker.__file__).parents[1]), *sys.path])
+# In the place of the library, which takes each worker seconds to load.
+QUICK_LIBRARY = """
+import numpy as np
+class Theta:
+    def __init__(self, season_length):
+        pass
+    def forecast(self, y, h):
+        return {"mean": np.zeros(h)}
+class AutoARIMA(Theta):
+    def forecast(self, y, h):
+        while True:
+            pass
+"""
+
+
+@pytest.fixture
+def library(request, tmp_path):
+    """The folders before all others that modules come from."""
+    if request.param == "the library":
+        return []
+    (tmp_path / "statsforecast").mkdir()
+    (tmp_path / "statsforecast" / "__init__.py").touch()
+    (tmp_path / "statsforecast" / "models.py").write_text(QUICK_LIBRARY)
+    return [str(tmp_path)]
+
+
+@pytest.mark.parametrize(
+    ("how", "library"),
+    [(signal.SIGTERM, "a quick library"), (signal.SIGKILL, "the library")],
+    indirect=["library"],
+)
+def test_slots_do_not_outlive_their_worker(how, library):
+    path = os.pathsep.join([*library, str(Path(forecast_worker.__file__).parents[1]), *sys.path])
     worker = subprocess.Popen(
         [sys.executable, "-c", ENDLESS],
         env={**os.environ, "PYTHONPATH": path},
