@@ -101,13 +101,13 @@ def make_row(**changes: Any) -> Resource:
     return replace(row, **changes)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def a_job() -> Callable[..., Job]:
     """Return a builder of jobs; its arguments change the plan."""
     return make_job
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def a_task() -> Callable[..., Job]:
     """Return a builder of jobs that run a plain container: `command` as given."""
 
@@ -117,12 +117,12 @@ def a_task() -> Callable[..., Job]:
     return build
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def a_row() -> Callable[..., Resource]:
     return make_row
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def settings() -> Settings:
     return Settings(
         project="p", code_bucket="code", status_bucket="status", cells_prefix="gs://cells/artifacts"

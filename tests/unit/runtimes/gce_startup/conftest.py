@@ -14,6 +14,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -226,64 +227,85 @@ def _kill_group(leader: int) -> None:
         return
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> LocalAuthority:
-    return LocalAuthority.create(tmp_path_factory.mktemp("authority"))
+@pytest.fixture(scope="session")
+def a_machine(
+    tmp_path_factory: pytest.TempPathFactory, a_job: Callable[..., Job], a_row: Callable[..., Resource]
+) -> Callable[[Path], AbstractContextManager[Machine]]:
+    """Return what makes a machine in a folder, with a cloud of its own, and lets nothing of it survive."""
+    authority = LocalAuthority.create(tmp_path_factory.mktemp("authority"))
+    nonce = a_row().nonce
+    terminal = marker_object(a_job().job_key, nonce, 0, "terminal")
+
+    @contextmanager
+    def a_machine(folder: Path) -> Iterator[Machine]:
+        cloud = Cloud()
+        _install_tools(folder)
+        with serve(cloud.answer, tls=authority) as apis, serve(cloud.answer) as metadata:
+            machine = Machine(
+                folder=folder,
+                environment=_environment(folder, authority, apis.port, metadata.port),
+                cloud=cloud,
+                nonce=nonce,
+                terminal_object=terminal,
+            )
+            try:
+                yield machine
+            finally:
+                cloud.preempted.set()
+                machine.close()
+
+    return a_machine
 
 
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
+def _install_tools(folder: Path) -> None:
+    for name in ("bin", "standins", "dev"):
+        (folder / name).mkdir()
+    for name in ("docker", "curl"):
+        (folder / "bin" / name).symlink_to(STANDINS / name)
+    for name in TOOLS:
+        (folder / "bin" / name).symlink_to(STANDINS / "tool")
+    (folder / "standins" / "systemctl.says").write_text("running\n")
+
+
+def _environment(folder: Path, authority: LocalAuthority, apis: int, metadata: int) -> dict[str, str]:
+    """The script's environment, and curl's settings that lead to the ports of the cloud."""
+    services = ("storage", "compute", "secretmanager")
+    hosts = [f"{service}.googleapis.com:443:127.0.0.1:{apis}" for service in services]
+    hosts.append(f"metadata.google.internal:80:127.0.0.1:{metadata}")
+    settings = [f'connect-to = "{host}"' for host in hosts]
+    settings += [f'cacert = "{authority.ca_file}"', 'noproxy = "*"']
+    (folder / ".curlrc").write_text("\n".join(settings))
+    return {
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "CURL_HOME": str(folder),
+        "REAL_CURL": shutil.which("curl") or "curl",
+        "STANDINS": str(folder / "standins"),
+        "SF_GUEST_STATE": str(folder / "state"),
+        "SF_GUEST_DEVICES": str(folder / "dev"),
+    }
 
 
 @pytest.fixture
 def machine(
-    tmp_path: Path,
-    authority: LocalAuthority,
-    cloud: Cloud,
-    a_job: Callable[..., Job],
-    a_row: Callable[..., Resource],
+    tmp_path: Path, a_machine: Callable[[Path], AbstractContextManager[Machine]]
 ) -> Iterator[Machine]:
-    tools, state = tmp_path / "bin", tmp_path / "standins"
-    for folder in (tools, state, tmp_path / "dev"):
-        folder.mkdir()
-    for name in ("docker", "curl"):
-        (tools / name).symlink_to(STANDINS / name)
-    for name in TOOLS:
-        (tools / name).symlink_to(STANDINS / "tool")
-    (state / "systemctl.says").write_text("running\n")
-    with serve(cloud.answer, tls=authority) as apis, serve(cloud.answer) as metadata:
-        hosts = [
-            f"{host}.googleapis.com:443:127.0.0.1:{apis.port}"
-            for host in ("storage", "compute", "secretmanager")
-        ]
-        hosts.append(f"metadata.google.internal:80:127.0.0.1:{metadata.port}")
-        settings = [f'connect-to = "{host}"' for host in hosts] + [
-            f'cacert = "{authority.ca_file}"',
-            'noproxy = "*"',
-        ]
-        (tmp_path / ".curlrc").write_text("\n".join(settings))
-        environment = {
-            "PATH": f"{tools}:{os.environ['PATH']}",
-            "CURL_HOME": str(tmp_path),
-            "REAL_CURL": shutil.which("curl") or "curl",
-            "STANDINS": str(state),
-            "SF_GUEST_STATE": str(tmp_path / "state"),
-            "SF_GUEST_DEVICES": str(tmp_path / "dev"),
-        }
-        nonce = a_row().nonce
-        terminal = marker_object(a_job().job_key, nonce, 0, "terminal")
-        machine = Machine(
-            folder=tmp_path, environment=environment, cloud=cloud, nonce=nonce, terminal_object=terminal
-        )
-        try:
-            yield machine
-        finally:
-            cloud.preempted.set()
-            machine.close()
+    with a_machine(tmp_path) as machine:
+        yield machine
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def ordinary(
+    tmp_path_factory: pytest.TempPathFactory,
+    a_machine: Callable[[Path], AbstractContextManager[Machine]],
+    script: Callable[..., str],
+) -> Machine:
+    """A machine after a run without anything special, to be looked at only."""
+    with a_machine(tmp_path_factory.mktemp("ordinary")) as machine:
+        machine.run(script("true", env={"PLAIN": "seen"}))
+    return machine
+
+
+@pytest.fixture(scope="session")
 def script(
     a_task: Callable[..., Job], a_row: Callable[..., Resource], settings: Settings
 ) -> Callable[..., str]:
