@@ -106,8 +106,8 @@ def build(model: str, season: int, parameters: Mapping[str, Any]) -> Forecaster:
 
 
 def load_library() -> ModuleType:
-    """Import statsforecast's models: 3 s and 200 MB, so only where cells are computed."""
-    from statsforecast import models  # noqa: PLC0415 - see above
+    """Import statsforecast's models."""
+    from forecast_worker.library import models  # noqa: PLC0415 - see there
 
     library: ModuleType = models
     return library

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
+from multiprocessing import forkserver
 
 from forecast_worker.backtest import Backtest, Chunk, run_chunk
 from forecast_worker.cells import Cell
@@ -28,15 +30,28 @@ def run_chunks(chunks: Sequence[Chunk], plan: Backtest, slots: int) -> Iterator[
         load_library()
         yield from map(work, chunks)
         return
+    _start_server()
     context = multiprocessing.get_context("forkserver")
-    # The slots are forked from a process that has done the slow import once.
-    context.set_forkserver_preload(["statsforecast.models"])
     with ProcessPoolExecutor(slots, mp_context=context, initializer=_start_slot) as executor:
         try:
             for done in as_completed([executor.submit(work, chunk) for chunk in chunks]):
                 yield done.result()
         finally:
             executor.shutdown(cancel_futures=True)
+
+
+def _start_server() -> None:
+    """Start the process that the slots are forked from: it has done the slow imports once."""
+    forkserver.set_forkserver_preload(["forecast_worker.library", "forecast_worker.backtest"])
+    # By itself it finds what is installed, and this package may lie in a zip.
+    path = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
+    try:
+        forkserver.ensure_running()
+    finally:
+        del os.environ["PYTHONPATH"]
+        if path is not None:
+            os.environ["PYTHONPATH"] = path
 
 
 def _start_slot() -> None:
