@@ -12,8 +12,8 @@ from runtender.local.kubernetes.core import KubernetesCore
 from runtender.local.kubernetes.nodes import NodePool
 
 NAME, LOCATION, ZONE = "standing", "us-central1", "us-central1-a"
-GKE_URL = "http://container/v1"
-API_HOST = "kubernetes"
+GKE_HOST, API_HOST = "container", "kubernetes"
+GKE_URL = f"http://{GKE_HOST}/v1"
 
 
 class Cluster:

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-import requests
-from tests.bench.cluster import API_HOST, GKE_URL, NAME, Cluster
+from tests.bench.cluster import API_HOST, GKE_HOST, GKE_URL, NAME, Cluster
 
 from runtender.engine import Engine, Plane, Watchdog
 from runtender.engine.intake import Intake, Receipt
@@ -23,8 +22,9 @@ from runtender.gcp.serviceusage import GoogleQuota
 from runtender.gcp.storage import StorageObjects
 from runtender.ids import parse_marker_object
 from runtender.local.compute.core import ComputeCore
-from runtender.local.http import CoreAdapter
+from runtender.local.http import CoreHandler
 from runtender.local.objects.core import ObjectsCore
+from runtender.local.simulation.session import CoreSession
 from runtender.local.store import MemoryStore
 from runtender.model import Job, Outcome, Phase
 from runtender.ports import Document, Runtime
@@ -156,10 +156,10 @@ class World:
         objects = ObjectsCore()
         for bucket in BUCKETS:
             objects.make_bucket(bucket, self.clock.now())
-        session = requests.Session()
-        session.trust_env = False
-        for host, handle in (("storage", objects.handle), ("compute", self.compute.handle)):
-            session.mount(f"http://{host}", CoreAdapter(handle, self.clock.now))
+        cores: dict[str, CoreHandler] = {"storage": objects.handle, "compute": self.compute.handle}
+        if self.cluster is not None:
+            cores |= {GKE_HOST: self.cluster.gke.handle, API_HOST: self.cluster.kubernetes.handle}
+        session = CoreSession(cores, self.clock.now)
         self.documents = MemoryStore()
         self.objects = StorageObjects(session, "http://storage", clock=self.clock)
         self.api = RestApi(session, "http://compute/compute/v1", clock=self.clock)
@@ -168,7 +168,7 @@ class World:
         apis: dict[str, Any] = {"gce": api}
         if self.cluster is not None:
             runtimes["gke"] = GkeJob()
-            apis["gke"] = self._gke(session, self.cluster)
+            apis["gke"] = GkeApi(GKE_URL, clock=self.clock, sessions=lambda _https: session)
         counted: dict[str, Any] = {
             "store": Counted(self.documents, self.tally.store),
             "objects": Counted(self.objects, self.tally.objects),
@@ -215,14 +215,6 @@ class World:
         snapshot = self.documents.get(job_path(job_key))
         assert snapshot is not None
         return job_from_document(snapshot.data)
-
-    def _gke(self, session: requests.Session, cluster: Cluster) -> GkeApi:
-        for url, handle in (
-            (GKE_URL, cluster.gke.handle),
-            (f"https://{API_HOST}", cluster.kubernetes.handle),
-        ):
-            session.mount(url, CoreAdapter(handle, self.clock.now))
-        return GkeApi(GKE_URL, clock=self.clock, sessions=lambda _https: session)
 
 
 def has_come_to_its_happy_end(job: Job) -> bool:

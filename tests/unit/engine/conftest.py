@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pytest
-import requests
 
 from runtender.engine import Engine, Plane, Watchdog
 from runtender.engine.intake import Intake
@@ -16,8 +15,8 @@ from runtender.gcp.storage import StorageObjects
 from runtender.ids import marker_object, request_document_id
 from runtender.local.compute.core import ComputeCore
 from runtender.local.compute.events import Stopping
-from runtender.local.http import CoreAdapter
 from runtender.local.objects.core import ObjectsCore
+from runtender.local.simulation.session import CoreSession
 from runtender.local.store import MemoryStore
 from runtender.runtimes.gce_vm import GceVm
 from runtender.settings import Settings
@@ -86,10 +85,8 @@ class World:
         self.objects_core = ObjectsCore()
         for bucket in ("code", "wh"):
             self.objects_core.make_bucket(bucket, self.clock.now())
-        session = requests.Session()
-        session.trust_env = False
-        session.mount("http://storage", CoreAdapter(self.objects_core.handle, self.clock.now))
-        session.mount("http://compute", CoreAdapter(self.compute.handle, self.clock.now))
+        cores = {"storage": self.objects_core.handle, "compute": self.compute.handle}
+        session = CoreSession(cores, self.clock.now)
         self.store = MemoryStore()
         self.objects = StorageObjects(session, "http://storage", clock=self.clock)
         self.topics = SentTopics()

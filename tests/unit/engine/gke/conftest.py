@@ -10,7 +10,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-import requests
 
 from runtender.engine import Engine, Watchdog
 from runtender.errors import Retryable
@@ -18,10 +17,11 @@ from runtender.gcp.kubernetes import GkeApi
 from runtender.ids import Stage, marker_object, parse_marker_object
 from runtender.local.container.clusters import GkeCluster
 from runtender.local.container.core import ContainerCore
-from runtender.local.http import DROPPED, CoreAdapter, Fault, HttpRequest, HttpResponse
+from runtender.local.http import DROPPED, Fault, HttpRequest, HttpResponse
 from runtender.local.kubernetes.core import KubernetesCore
 from runtender.local.kubernetes.events import PodKill, PodStarted
 from runtender.local.kubernetes.nodes import NodePool
+from runtender.local.simulation.session import CoreSession
 from runtender.runtimes.gke_job import GkeJob
 
 CONFIG = {
@@ -116,12 +116,12 @@ class ClusterWorld:
         )
         self.events = True
         self.pods: dict[int, PodStarted] = {}
-        session = requests.Session()
-        session.trust_env = False
-        session.mount("http://gke", CoreAdapter(self.gke.handle, self.clock.now))
-        session.mount("https://standing.gke", CoreAdapter(self.kubernetes.handle, self.clock.now))
-        self.session = session
-        session.mount("https://silent.gke", CoreAdapter(lambda *_: DROPPED, self.clock.now))
+        cores = {
+            "gke": self.gke.handle,
+            "standing.gke": self.kubernetes.handle,
+            "silent.gke": lambda *_: DROPPED,
+        }
+        self.session = CoreSession(cores, self.clock.now)
         self.plane = replace(
             base.plane,
             store=self.store,
