@@ -59,8 +59,11 @@ class LocalCloud:
             scale=20,
         )
         self.compute.run(self.runner.apply)
+        self._session = requests.Session()
+        self._session.trust_env = False
 
     def close(self) -> None:
+        self._session.close()
         self.compute.close()
         self.runner.close()
         self.objects.close()
@@ -89,18 +92,18 @@ class LocalCloud:
             "serviceAccounts": [{"email": "worker@p.iam.gserviceaccount.com", "scopes": []}],
             **changes,
         }
-        answer = requests.post(self._url(""), data=json.dumps(body), timeout=10)
+        answer = self._session.post(self._url(""), data=json.dumps(body), timeout=10)
         assert answer.status_code == 200, answer.text
 
     def delete(self, name: str = "sf-vm") -> None:
-        assert requests.delete(self._url(f"/{name}"), timeout=10).status_code == 200
+        assert self._session.delete(self._url(f"/{name}"), timeout=10).status_code == 200
 
     def status(self, name: str = "sf-vm") -> str:
-        answer = requests.get(self._url(f"/{name}"), timeout=10)
+        answer = self._session.get(self._url(f"/{name}"), timeout=10)
         return str(answer.json()["status"]) if answer.ok else str(answer.status_code)
 
     def serial(self, name: str = "sf-vm") -> str:
-        answer = requests.get(self._url(f"/{name}/serialPort"), timeout=10)
+        answer = self._session.get(self._url(f"/{name}/serialPort"), timeout=10)
         return str(answer.json().get("contents", ""))
 
     def await_serial(self, words: str, name: str = "sf-vm") -> str:
@@ -118,7 +121,7 @@ class LocalCloud:
             time.sleep(0.02)
 
     def object_named(self, name: str) -> str | None:
-        answer = requests.get(f"{self.objects.url}/storage/v1/b/bucket/o/{name}?alt=media", timeout=10)
+        answer = self._session.get(f"{self.objects.url}/storage/v1/b/bucket/o/{name}?alt=media", timeout=10)
         return answer.text if answer.ok else None
 
     def _url(self, path: str) -> str:

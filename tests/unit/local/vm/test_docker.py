@@ -51,15 +51,23 @@ class Docker:
         return process.returncode, out, err
 
     def remove_all(self) -> None:
-        names = self("ps", "-aq")[1].split()
-        if names:
+        if any(self.home.containers.iterdir()):
+            names = self("ps", "-aq")[1].split()
             self("rm", "-f", *names)
 
 
-@pytest.fixture
-def docker(tmp_path):
-    docker = Docker(tmp_path)
+@pytest.fixture(scope="module")
+def pulled(tmp_path_factory):
+    """What a machine notes of an image that was pulled."""
+    docker = Docker(tmp_path_factory.mktemp("pulled"))
     docker("pull", "worker")
+    return docker.home.images.read_bytes()
+
+
+@pytest.fixture
+def docker(tmp_path, pulled):
+    docker = Docker(tmp_path)
+    docker.home.images.write_bytes(pulled)
     yield docker
     docker.remove_all()
 
