@@ -101,11 +101,6 @@ def run(
     )
 
 
-def test_what_is_put_in_the_bootstraps_place_is_put_there():
-    assert repr(bootstrap_source()) in WHOLE
-    assert bootstrap_source() not in WITHOUT_FETCHING
-
-
 def names(bucket) -> list[str]:
     return sorted(blob.name.removeprefix(FOLDER) for blob in bucket.list_blobs(prefix=FOLDER))
 
@@ -123,6 +118,11 @@ def staged(bucket):
         archive.writestr("demo/entry.py", ENTRY)
     bucket.blob("runs/p.zip").upload_from_string(content.getvalue())
     return bucket
+
+
+def test_the_bootstrap_is_the_command_of_the_whole_and_nowhere_else():
+    assert WHOLE.count(repr(bootstrap_source())) == 1
+    assert repr(bootstrap_source()) not in WITHOUT_FETCHING
 
 
 def test_a_worker_does_its_work_and_tells_that_it_runs_and_how_it_ended(staged):
