@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, assert_never
 
 from runtender.errors import Conflict, Retryable
@@ -26,6 +27,8 @@ _JOBS = "jobs"
 # Far below what a person notices, far above what a read costs.
 _WATCH_INTERVAL_S = 0.05
 _OPEN_PAUSE_S = 0.005
+# More writers of one process would only wait for each other, and each connection holds files and pages for good.
+_MOST_AT_ONCE = 8
 # `gcp.documents` reserves names of this form, so no document has a map that looks like one of our datetimes.
 _MOMENT = "__datetime__"
 
@@ -66,6 +69,9 @@ class SqliteStore:
         self._path = path
         self._patience = patience
         self._idle: list[sqlite3.Connection] = []
+        self._turns: SimpleQueue[None] = SimpleQueue()
+        for _ in range(_MOST_AT_ONCE):
+            self._turns.put(None)
 
     def get(self, path: str) -> Snapshot | None:
         collection_of(path)
@@ -112,6 +118,10 @@ class SqliteStore:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection to one call: one connection is not for two threads at once, and dear to open."""
         try:
+            self._turns.get(timeout=self._patience.total_seconds())
+        except Empty:
+            raise Retryable(f"the store {self._path} is busy with other calls") from None
+        try:
             db = self._borrowed()
             try:
                 yield db
@@ -121,6 +131,8 @@ class SqliteStore:
             if error.sqlite_errorname.startswith(_PASSING):
                 raise Retryable(f"the store {self._path} cannot be used now: {error}") from error
             raise
+        finally:
+            self._turns.put(None)
 
     def _borrowed(self) -> sqlite3.Connection:
         try:

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
@@ -21,6 +22,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _WRITER = """
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from runtender.errors import Conflict
@@ -105,6 +107,55 @@ def test_a_write_is_left_for_later_when_another_process_keeps_the_file(path):
     assert impatient.get("jobs/a") is not None
     other.execute("ROLLBACK")
     impatient.commit([Increment(path="jobs/a", amounts={"n": 1})])
+    other.close()
+    impatient.close()
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The connections that are opened while a test runs."""
+    connections, connect = [], sqlite3.connect
+
+    def counted(*args, **options):
+        connections.append(connect(*args, **options))
+        return connections[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", counted)
+    return connections
+
+
+def test_a_rush_of_calls_opens_a_few_connections_and_loses_nothing(store, path, opened):
+    store.commit([Increment(path="budget/all", amounts={"n": 0})])
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    opened.clear()
+    with ThreadPoolExecutor(40) as pool:
+        done = [
+            pool.submit(store.commit, [Increment(path="budget/all", amounts={"n": 1})]) for _ in range(40)
+        ]
+        # All of them are in the store by now, and wait for the file.
+        time.sleep(0.3)
+        other.execute("ROLLBACK")
+        for each in done:
+            each.result(60)
+    other.close()
+    assert len(opened) < 8
+    found = store.get("budget/all")
+    assert found is not None
+    assert found.data == {"n": 40}
+
+
+def test_calls_that_wait_for_others_are_left_for_later_as_well(path):
+    impatient = SqliteStore(path, patience=timedelta(milliseconds=50))
+    impatient.commit([Create(path="jobs/a", data={})])
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with ThreadPoolExecutor(40) as pool:
+        done = [
+            pool.submit(impatient.commit, [Increment(path="jobs/a", amounts={"n": 1})]) for _ in range(40)
+        ]
+    assert {type(each.exception()) for each in done} == {Retryable}
+    assert any("busy with other calls" in str(each.exception()) for each in done)
     other.close()
     impatient.close()
 
