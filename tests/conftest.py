@@ -33,7 +33,7 @@ _HIDE = "RUNTENDER_TESTS_NO_EMULATOR"
 
 _TESTS = Path(__file__).parent
 # Folders of tests that mostly wait for processes of their own, and of those that are long and use a core all the time.
-_WAIT, _COMPUTE = frozenset({"bench", "e2e"}), frozenset({"simulation"})
+_WAIT, _COMPUTE = frozenset({"bench", "contract", "e2e"}), frozenset({"simulation"})
 
 _LOCAL_NAMES = frozenset({"", "localhost"})
 
