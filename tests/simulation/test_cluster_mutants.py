@@ -13,7 +13,7 @@ import pytest
 from runtender.decide import decision, endings, indexed, looks, machine, teardown
 from runtender.engine import fleet
 from runtender.gcp.storage import StorageObjects
-from runtender.local.simulation.cluster_plots import CLUSTER_PLOTS, LATE_JOB, MOMENT, ORPHAN_JOB
+from runtender.local.simulation.cluster_plots import CLUSTER_PLOTS, LATE_COPY, LATE_JOB, MOMENT, ORPHAN_JOB
 from runtender.local.simulation.worlds import Kind
 from runtender.observed import Absent, LiveState
 from runtender.runtimes.gke_job import GkeJob
@@ -108,5 +108,5 @@ def test_an_orphan_is_left_alone_while_lists_break_off_and_swept_after():
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.take_out.__name__)
 def test_a_plane_breaks_a_rule(monkeypatch, first_broken_rule, mutant):
     mutant.take_out(monkeypatch)
-    broken = first_broken_rule(CLUSTER_PLOTS, [MOMENT, LATE_JOB, ORPHAN_JOB], Kind.CLUSTERS)
+    broken = first_broken_rule(CLUSTER_PLOTS, [MOMENT, LATE_JOB, LATE_COPY, ORPHAN_JOB], Kind.CLUSTERS)
     assert any(f": {rule}: " in broken for rule in mutant.rules), broken

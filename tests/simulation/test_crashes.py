@@ -16,7 +16,14 @@ import pytest
 
 from runtender.local.http import HttpRequest
 from runtender.local.simulation.cloud import WAREHOUSE
-from runtender.local.simulation.cluster_plots import ALL_PLOTS, CLUSTER_PLOTS, CROWD, LATE_JOB, MOMENT
+from runtender.local.simulation.cluster_plots import (
+    ALL_PLOTS,
+    CLUSTER_PLOTS,
+    CROWD,
+    LATE_COPY,
+    LATE_JOB,
+    MOMENT,
+)
 from runtender.local.simulation.invocations import Fate
 from runtender.local.simulation.plots import (
     PLOTS,
@@ -47,7 +54,7 @@ COLLECTIONS = ("admission", "blocks", "budget", "claims", "clusters", "jobs", "o
 
 every_plot = pytest.mark.parametrize("plot", [pytest.param(plot, id=plot.name) for plot in ALL_PLOTS])
 every_long_plot = pytest.mark.parametrize(
-    "plot", [pytest.param(plot, id=plot.name) for plot in (CROWD, MOMENT, LATE_JOB)]
+    "plot", [pytest.param(plot, id=plot.name) for plot in (CROWD, MOMENT, LATE_JOB, LATE_COPY)]
 )
 
 

@@ -12,7 +12,7 @@ from runtender.local.kubernetes.events import PodStarted
 from runtender.local.simulation.clusters import ClusterSetup
 from runtender.local.simulation.guests import Behaviour
 from runtender.local.simulation.plots import PLOTS, Plot, cancel_all
-from runtender.local.simulation.pods import PodBehaviour
+from runtender.local.simulation.pods import PodBehaviour, PodDeath
 from runtender.local.simulation.records import require
 from runtender.local.simulation.statuses import UNAVAILABLE
 from runtender.local.simulation.weather import (
@@ -74,6 +74,11 @@ def _submit_after_a_stranger(world: World) -> None:
         world.cloud.cluster.people.place_job(job.plan.name, {})
 
 
+def _index_dies(order: PodStarted) -> PodBehaviour:
+    """Let one index end without a word, so that nothing but the plane's word holds back another pod of it."""
+    return replace(_QUICK, dies=PodDeath.AT_WORK if order.env["JOB_COMPLETION_INDEX"] == "1" else None)
+
+
 def _without_image(world: World) -> None:
     world.cloud.cluster.core.miss_image(world.settings.container_image)
     _submit(world)
@@ -95,6 +100,11 @@ def _unanswered_for_long(weather: Weather) -> None:
     """Let the first try's first create take effect late, and its repeats not at all."""
     weather.plan(CREATE_JOB, BROKEN_OFF, late=timedelta(minutes=14, seconds=30))
     weather.plan(CREATE_JOB, BROKEN_OFF, times=_ALL, matches=_is_first_try)
+
+
+def _unheard_until_all_is_over(weather: Weather) -> None:
+    """Let the first copy of a create take effect when what its repeat made has ended and gone."""
+    weather.plan(CREATE_JOB, BROKEN_OFF, late=timedelta(minutes=8))
 
 
 def _is_first_try(request: HttpRequest) -> bool:
@@ -171,6 +181,11 @@ LATE_JOB = _plot(
     plan=_unanswered_for_long,
     begin=lambda world: world.submit(_FORECAST, limits={"run": "20m", "capacity_wait": "40m"}),
     then=lambda world: world.run(timedelta(minutes=22)),
+)
+LATE_COPY = _plot(
+    name="a create of a Job that is sent again, and its first copy lands when the run has failed",
+    cluster=replace(_TWO, pods=_index_dies),
+    plan=_unheard_until_all_is_over,
 )
 # These are too long to be told once for each of their points.
 

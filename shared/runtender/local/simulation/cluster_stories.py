@@ -11,7 +11,7 @@ from runtender.local.kubernetes.documents import Document, name_of, namespace_of
 from runtender.local.kubernetes.events import PodStarted
 from runtender.local.kubernetes.pods import node_of
 from runtender.local.simulation.clusters import POOL, ClusterSetup, StandingCluster
-from runtender.local.simulation.draws import a_pod_behaviour, an_environment, some_spans
+from runtender.local.simulation.draws import a_pod_behaviour, an_environment, some_idle_ticks, some_spans
 from runtender.local.simulation.pods import ORDINARY_POD, PodBehaviour
 from runtender.local.simulation.storms import ClusterStorm, Storm
 from runtender.local.simulation.users import Users
@@ -52,7 +52,8 @@ class ClusterStory:
         world.submit(**self._message())
         for _ in range(chance.randint(2, 8 if self.workers == _MANY else 12)):
             self._act()
-            world.run(timedelta(seconds=chance.choice((1, 10, 60, 120, 300, 600))))
+            span = timedelta(seconds=chance.choice((1, 10, 60, 120, 300, 600)))
+            world.run(span, idle_ticks=some_idle_ticks(chance))
         world.settle()
 
     def _drawn_workers(self) -> int:

@@ -70,3 +70,8 @@ def a_pod_behaviour(chance: Random) -> PodBehaviour:
         obeys=chance.random() < 0.8,
         outlives_node=chance.random() < 0.3,
     )
+
+
+def some_idle_ticks(chance: Random) -> int | None:
+    """Return how many ticks in a row come while there is nothing to do: mostly a few, which is half of all ticks left out."""
+    return None if chance.random() < 0.2 else 2

@@ -13,7 +13,7 @@ from runtender.local.compute.quotas import Quotas
 from runtender.local.compute.stock import Stock
 from runtender.local.scenario import Shape, Stockout
 from runtender.local.simulation.cloud import START
-from runtender.local.simulation.draws import a_behaviour, an_environment, some_spans
+from runtender.local.simulation.draws import a_behaviour, an_environment, some_idle_ticks, some_spans
 from runtender.local.simulation.guests import Behaviour
 from runtender.local.simulation.storms import Storm
 from runtender.local.simulation.users import Users
@@ -50,7 +50,8 @@ class MachineStory:
         world.submit(**self._message())
         for _ in range(chance.randint(2, 12)):
             self._act()
-            world.run(timedelta(seconds=chance.choice((1, 10, 60, 120, 300, 600))))
+            span = timedelta(seconds=chance.choice((1, 10, 60, 120, 300, 600)))
+            world.run(span, idle_ticks=some_idle_ticks(chance))
         world.settle()
 
     def _message(self) -> dict[str, Any]:

@@ -112,6 +112,7 @@ class World:
         self.invocations: list[Invocation] = []
         self._frozen: dict[Fiber, Invocation] = {}
         self._next_tick = START + TICK
+        self._idle = 0
         self._clusters = Clusters(self.cloud)
         self.plane = wired(self.cloud, self._clusters, self._cross)
         handlers = Handlers(self.plane, Engine(self.plane, spread=map))
@@ -187,18 +188,27 @@ class World:
         self._let(invocation, go)
         return invocation
 
-    def run(self, span: timedelta) -> None:
-        """Let time pass with all that belongs to it: ticks, and every event as soon as it is due."""
+    def run(self, span: timedelta, *, idle_ticks: int | None = None) -> None:
+        """Let time pass with all that belongs to it: ticks, and every event as soon as it is due.
+
+        Of the ticks that find the world at rest, one after the other, only so many come as `idle_ticks` says.
+        """
         end = self.now + span
         while self.now < end:
             if self.now >= self._next_tick:
                 self._next_tick += TICK
-                self.tick()
+                if idle_ticks is None or self._idle_ticks() <= idle_ticks:
+                    self.tick()
             if due := self.due():
                 self.deliver(self.weather.pick(due))
                 continue
             change = self.cloud.topics.next_change() or end
             self.cloud.pass_time(min(self._next_tick, end, change) - self.now, until_due=True)
+
+    def _idle_ticks(self) -> int:
+        """Count one more tick, if the world is at rest as it was at those before."""
+        self._idle = self._idle + 1 if self.is_at_rest() else 0
+        return self._idle
 
     def settle(self) -> None:
         """End all trouble and see the world come to rest, in time and in order; raises `BrokenRule` otherwise."""
