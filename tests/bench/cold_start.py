@@ -120,6 +120,8 @@ def _environment(firestore: str, main: Path) -> dict[str, str]:
     return {
         **kept,
         "FIRESTORE_EMULATOR_HOST": firestore,
+        # A metadata server answers at once, or is not there: to look for it again and again is nothing of the start.
+        "NO_GCE_CHECK": "true",
         # A bundle has the package beside its entry points; in a checkout it is installed.
         "PYTHONPATH": str(main.parent),
         "SF_CODE_BUCKET": "code",
