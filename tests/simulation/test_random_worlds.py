@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from datetime import timedelta
 
 import pytest
 
+from runtender.local.simulation.guests import Behaviour
+from runtender.local.simulation.world import CONFIG
 from runtender.local.simulation.worlds import Kind, play
 
 # Those with a cluster take about twice the time.
@@ -27,6 +30,23 @@ kinds = pytest.mark.parametrize("kind", list(Kind))
 def test_the_rules_hold_in_worlds_from_seed(kind, first):
     for seed in range(first, first + SHARE):
         play(seed, kind)
+
+
+def test_only_ticks_that_find_the_world_at_rest_are_left_out(a_world):
+    def ticks(span, **options):
+        before = len(world.invocations)
+        world.run(span, **options)
+        return sum(one.kind == world.settings.tick_topic for one in world.invocations[before:])
+
+    world = a_world(behaviour=Behaviour(work_s=400))
+    world.submit()
+    assert ticks(timedelta(minutes=5), idle_ticks=0) == 4, "there is work"
+    world.settle()
+    assert ticks(timedelta(minutes=10), idle_ticks=2) == 2
+    assert ticks(timedelta(minutes=10), idle_ticks=2) == 0, "they are the same rest"
+    assert ticks(timedelta(minutes=10)) == 10
+    world.submit({**CONFIG, "run_name": "another"})
+    assert ticks(timedelta(minutes=5), idle_ticks=2) == 5
 
 
 def story(seed, kind=Kind.MACHINES):

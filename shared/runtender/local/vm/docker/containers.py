@@ -174,7 +174,8 @@ def _await_end(pid: int, seconds: float) -> None:
     """Wait until a process has ended, for so long at most; 0 stands for one that is not there yet."""
     if not pid:
         return
-    with suppress(ProcessLookupError):
+    # Gone already; or a sandbox does not let us ask, and then the caller's pause has to do.
+    with suppress(OSError):
         process = os.pidfd_open(pid)
         try:
             select.select([process], [], [], seconds)
